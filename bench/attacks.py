@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""attacks.py HOLDFAST [WORD...]: what known attacks get from the server, and what they cost it in CPU seconds and in memory.
+"""attacks.py HOLDFAST [WORD...]: responses of the server to known attacks, and their cost in CPU seconds and memory.
 
-Each attack has a server of its own; one that ends is reported as such. Words choose attacks that have one in their name.
+Each attack gets its own server; a server that exits is reported. WORDs select attacks whose name contains one of them.
 """
 import base64
 import contextlib
@@ -42,7 +42,7 @@ def cpu_seconds(process):
 
 
 def code(call):
-    """What is answered, or that nothing is."""
+    """The response, or that there is none."""
     try:
         return str(call().code)
     except (OSError, http.client.HTTPException, ssl.SSLError) as error:
@@ -65,7 +65,7 @@ def raw(users, text):
 
 @contextlib.contextmanager
 def aggregated(users, group, handler):
-    """Version v1 of a group that another server has."""
+    """Version v1 of a group served by another server."""
     with tempfile.TemporaryDirectory() as folder:
         hooks = HookServer(folder)
         resources = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/v1", "resources": []}
@@ -81,7 +81,7 @@ def aggregated(users, group, handler):
             hooks.stop()
 
 
-# --- 1: what was authorized is not what is served
+# --- 1: served request differs from the authorized one
 
 
 def two_selectors(users):
@@ -170,7 +170,7 @@ def header_injection(users):
     return f"{said.split()[1] if said else 'closed'}, the aggregated server sees {seen[0] if seen else 'nothing'}; webhook URL {code(lambda: users.admin('POST', HOOKS, hook))}"
 
 
-# --- 9: files (made with an open umask, see main)
+# --- 9: files (created with an open umask, see main)
 
 
 def files(users):
@@ -195,7 +195,7 @@ def descriptors(users):
 
 
 def pings(users):
-    """Frames by hand: the preface, SETTINGS, and a PING every five seconds."""
+    """Hand-written frames: the preface, SETTINGS, and a PING every five seconds."""
     frame = lambda kind, flags, payload=b"": len(payload).to_bytes(3, "big") + bytes([kind, flags]) + bytes(4) + payload
     context = tls(users)
     context.set_alpn_protocols(["h2"])
@@ -288,7 +288,7 @@ def critical_extension(users):
 def everybody(users):
     server = access_helper.start(BINARY, "--authorization-mode=AlwaysAllow")
     try:
-        return "Secrets for nobody known: " + code(lambda: access_helper.Users(server).call("GET", "/api/v1/secrets"))
+        return "Secrets for unauthenticated clients: " + code(lambda: access_helper.Users(server).call("GET", "/api/v1/secrets"))
     finally:
         server.stop()
         server.folder.cleanup()
@@ -305,7 +305,7 @@ ATTACKS = {
 
 
 def start(open_files):
-    """With the umask that services have, and a soft limit of open files."""
+    """Starts with the usual umask of services and a soft limit of open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, open_files), hard))
     mask = os.umask(0o022)
@@ -347,7 +347,7 @@ def main():
             if server.process.poll() is not None:
                 print(f"{name:36} {'':>7} {'':>8} {'':>8}  the server has ended ({outcome})", flush=True)
                 continue
-            # A client that gave up does not end the work.
+            # The work continues after the client has given up.
             last = None
             while last != (last := cpu_seconds(server.process)) and last - cpu < 60:
                 time.sleep(0.5)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What requests that are made to be expensive cost, in CPU seconds and in memory.
+# CPU seconds and memory of deliberately expensive requests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cmake --build build/release -- holdfast >&2

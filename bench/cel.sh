@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nanoseconds to compile and evaluate a CEL expression, beside Kubernetes' Go library: ./dev bench cel [SECONDS PER CASE]
-# Evaluation tracks costs on both sides. Without go only Holdfast's figures are printed.
+# Nanoseconds to compile and evaluate a CEL expression, compared with Kubernetes' Go library: ./dev bench cel [SECONDS PER CASE]
+# Evaluation tracks costs on both sides. Without go, only Holdfast's figures are printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peer/peer.sh

@@ -25,13 +25,13 @@ def total(driver, case, count):
 
 
 def each(driver, case):
-    """Instructions of one more of it."""
+    """Instructions per additional repetition."""
     few, many = (FEW_LISTS, MANY_LISTS) if case.startswith("LIST") else (FEW, MANY)
     return (total(driver, case, many) - total(driver, case, few)) // (many - few)
 
 
 def unfair(found):
-    """Reads without managedFields that cost more than whole ones, and whole ones that cost more than without the gate."""
+    """Reads without managedFields that cost more than full reads, and full reads that cost more than with the gate off."""
     for case, count in found.items():
         dropped, off = found.get(case + ", without managedFields"), found.get(case + ", gate off")
         if dropped is not None and dropped > count * NOISE:
@@ -52,7 +52,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         wanted = [case for case in cases if not chosen or case in chosen]
         for case, count in zip(wanted, pool.map(lambda case: each(driver, case), wanted)):
-            # Hash tables are seeded at random, and threads share work: a second look decides.
+            # Hash tables are seeded randomly and threads share work, so a second measurement decides.
             if not record and case in recorded and count > MOST * recorded[case]:
                 count = min(count, each(driver, case))
             found[case] = count

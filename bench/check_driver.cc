@@ -1,14 +1,13 @@
-// check_driver CASE COUNT POD: does one thing COUNT times. bench/check.py counts the instructions of it. Without
-// arguments: the names of all cases.
+// check_driver CASE COUNT POD: performs one operation COUNT times; bench/check.py counts its instructions. Without
+// arguments, prints the names of all cases.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 
 #include "api/testing.h"
+#include "base/files.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
@@ -35,18 +34,16 @@ T must(Result<T> result) {
 }
 std::string number(size_t i) { return std::to_string(i); }
 
-// The exemplar pod, in every form.
+// The exemplar pod, in every encoding.
 class Pod {
  public:
   explicit Pod(const std::string& path) {
-    std::ifstream in(path);
-    json = std::string(std::istreambuf_iterator<char>(in), {});
-    if (json.empty()) fail("cannot read " + path);
+    json = must(read_file(path));
     tree = must(codec::to_typed(arena, *type, must(codec::decode_json(arena, json))));
     must(codec::encode_enveloped(*type, tree, protobuf));
     cbor = codec::encode_cbor(tree);
   }
-  // As a client creates one under another name.
+  // The body with which a client creates a pod of another name.
   std::string named(const std::string& name) const {
     Arena scratch;
     MapBuilder metadata(scratch), pod(scratch);
@@ -113,8 +110,7 @@ ownership::FieldManager pod_manager(const Pod& pod) {
 
 using Case = std::function<void(size_t count, const Pod& pod)>;
 
-// What is the same for each COUNT (a server's start, the objects that it has) falls out of the difference of two
-// counts.
+// Fixed costs (starting a server, its initial objects) cancel out in the difference between two COUNTs.
 std::map<std::string, Case> other_cases() {
   return {
       {"codec: JSON of a pod, read",
@@ -204,8 +200,8 @@ std::map<std::string, Case> other_cases() {
   };
 }
 
-// GET and LIST in each format: whole, without managedFields, and whole on a server that does not know the difference.
-// check.py compares them, by these names.
+// GET and LIST in each format: whole, without managedFields, and whole on a server without the opt-out. check.py
+// compares them by these names.
 void add_reads(std::map<std::string, Case>& all) {
   for (const auto& [format, type] :
        {std::pair("JSON", "application/json"), std::pair("YAML", "application/yaml"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gets and applies per second from one process, beside client-go: ./dev bench client [CALLS] [AT_ONCE]
+# Gets and applies per second from one process, compared with client-go: ./dev bench client [CALLS] [AT_ONCE]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 calls=${1:-20000} at_once=${2:-32}
@@ -23,5 +23,5 @@ if command -v go >/dev/null; then
   (cd bench/client/go && go build -o "$OLDPWD/$dir/client-go" .)
   rows client-go "$dir/client-go" calls "$calls" "$at_once"
 else
-  echo "go is not installed: without client-go"
+  echo "go is not installed: skipping client-go"
 fi

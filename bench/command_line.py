@@ -1,4 +1,4 @@
-"""command_line.py HOLDFAST: the figures of command_line.sh, from the server that KUBECONFIG names."""
+"""command_line.py HOLDFAST: the figures of command_line.sh, from the server in KUBECONFIG."""
 import os
 import statistics
 import subprocess
@@ -13,7 +13,7 @@ def milliseconds(times):
 
 
 def get(*arguments, whole):
-    """-> seconds to the first line, seconds in all, lines, peak memory in MB, CPU seconds"""
+    """-> seconds to the first line, total seconds, lines, peak memory in MB, CPU seconds"""
     started = time.monotonic()
     process = subprocess.Popen([HOLDFAST, "get", "pods", "-A", *arguments], stdout=subprocess.PIPE)
     process.stdout.readline()
@@ -27,7 +27,7 @@ def get(*arguments, whole):
 
 
 def ready():
-    """Seconds until a command that `with` runs has begun, with a server that answers."""
+    """Seconds until the command run by `with` has started, with a responding server."""
     started = time.monotonic()
     process = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", "echo ready"], stdout=subprocess.PIPE)
     process.stdout.readline()
@@ -36,7 +36,7 @@ def ready():
     return seconds
 
 
-get(whole=False)  # Discovery is kept between runs.
+get(whole=False)  # Warms up the discovery cache.
 print("                                     best  median ms")
 print("get pods -A, first line          ", milliseconds([get(whole=False)[0] for _ in range(RUNS)]))
 print("with, ready                      ", milliseconds([ready() for _ in range(RUNS)]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command line: first line, duration and memory of `get pods -A` of many pods, and how soon `with` is ready: ./dev bench command_line [PODS]
+# The command line: first line, duration and memory of `get pods -A` of many pods, and startup time of `with`: ./dev bench command_line [PODS]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pods=${1:-100000}

@@ -7,7 +7,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def schema(kind):
-    """As large as operators' usually are: about 120 fields, four levels deep, with a keyed list. No two are equal."""
+    """Of the size typical for operators: about 120 fields, four levels deep, with a keyed list. No two are equal."""
     leaf = {f"of{kind}": {"type": "string"}, **{f"field{i}": {"type": ["string", "integer", "boolean"][i % 3], "description": f"What field {i} is for, in a sentence or two of prose."}
             for i in range(10)}}
     group = {f"group{i}": {"type": "object", "properties": leaf} for i in range(5)}
@@ -31,7 +31,7 @@ def create(server, path, objects):
 
 
 def measure(start, count):
-    """Figures of a server that is given `count` definitions; start() starts it, and again on the same data."""
+    """Figures of a server with `count` definitions; start() starts it, and restarts it on the same data."""
     server = start()
     try:
         pid = server.process.pid
@@ -40,7 +40,7 @@ def measure(start, count):
         begin = time.monotonic()
         create(server, DEFINITIONS, map(definition, range(count)))
         took = time.monotonic() - begin
-        time.sleep(5)  # Work that a creation leaves for later is part of what it costs.
+        time.sleep(5)  # Includes work that a creation defers.
         figures = {"count": count, "ms_each": took / count * 1000, "cpu_ms_each": (servers.cpu_seconds(pid) - cpu) / count * 1000,
                    "kb_each": (server.memory_mb() - before) * 1024 / count}
         begin, more = time.monotonic(), max(count // 4, 1)
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--peer")
     parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--peer-count", type=int, help="fewer for kube-apiserver, which takes long")
+    parser.add_argument("--peer-count", type=int, help="fewer for kube-apiserver, which is slower")
     parser.add_argument("--only")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

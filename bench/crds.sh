@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Time and memory of 2,000 CustomResourceDefinitions: ./dev bench crds [--count N] [--only holdfast]
-# Created one after the other by one client; their memory, and how long a server with them takes to start; beside
-# kube-apiserver where go is installed, which gets 200 of them. Goals: 10 s, 100 KB each.
+# Created sequentially by one client; their memory, and how long a server with them takes to start; compared with
+# kube-apiserver (200 CRDs) if go is installed. Goals: 10 s, 100 KB each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peer/peer.sh

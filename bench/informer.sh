@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Memory and CPU of an informer over 100,000 pods, beside client-go's informer doing the same: ./dev bench informer [PODS]
-# In each format, with and without opting out of managedFields, and against a server that does not know how.
+# Memory and CPU of an informer over 100,000 pods, compared with client-go's informer: ./dev bench informer [PODS]
+# In each format, with and without opting out of managedFields, and against a server that does not support it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pods=${1:-100000}
 cmake --build build/release --target holdfast memory_bench informer_bench -- --quiet
 dir=${BENCH_DIR:-.cache/bench-informer}
 rm -rf "$dir"; mkdir -p "$dir"
-command -v go >/dev/null || echo "go is not installed: without client-go"
+command -v go >/dev/null || echo "go is not installed: skipping client-go"
 if command -v go >/dev/null; then (cd bench/client/go && go build -o "$OLDPWD/$dir/client-go" .); fi
 server=
 stop() { [ -z "$server" ] || { kill "$server"; wait "$server" || true; server=; }; }
@@ -23,7 +23,7 @@ start() {
   export KUBECONFIG=$PWD/$dir/data/kubeconfig
 }
 
-# client-go has CBOR behind gates.
+# CBOR is behind feature gates in client-go.
 export KUBE_FEATURE_ClientsAllowCBOR=true KUBE_FEATURE_ClientsPreferCBOR=true
 
 row() {
@@ -44,6 +44,6 @@ compare() {
 printf '%-34s %8s %9s %9s %9s\n' "" objects seconds "CPU s" "RSS MB"
 start
 compare "keep drop"
-echo "a server that does not know the parameter:"
+echo "a server that does not support the parameter:"
 start --feature-gates=ManagedFieldsOptOut=false
 compare drop

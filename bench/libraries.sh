@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Our event loop, HTTP/1.1, log and metrics beside Boost.Asio and Beast, spdlog and prometheus-cpp: ./dev bench libraries [COUNT]
-# Installs those packages, which nothing else needs. The results and what follows from them are in
+# Our event loop, HTTP/1.1, log and metrics, compared with Boost.Asio and Beast, spdlog and prometheus-cpp: ./dev bench libraries [COUNT]
+# Installs those packages, which nothing else needs. Results and conclusions are in
 # docs/decisions/0004-own-event-loop-log-and-metrics.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

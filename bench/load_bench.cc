@@ -1,19 +1,19 @@
-// load_bench KUBECONFIG PHASE [name=value ...]: drives any Kubernetes API server and prints what it saw as one JSON
-// object. bench/report.py runs it phase by phase.
+// load_bench KUBECONFIG PHASE [name=value ...]: drives any Kubernetes API server and prints its measurements as one
+// JSON object. bench/report.py runs it phase by phase.
 //
 //   get, create, update, patch, apply, delete   `count` requests by `clients` clients, each for an object of its own
 //   list                                        `count` lists, or with limit=N all pages of each, read but not decoded
 //   watch                                       `watchers` watches of one collection, and `count` writes to it
 //   mixed                                       `informers`, `writers` and `readers` for `seconds`
 //
-// The file `object` is a template: NAME stands for the name of an object, VALUE for what a write changes, FIELDS for
-// `fields` members of `field_names` names, chosen by the object's number (all objects have the same if the two are
-// equal). Objects are called `prefix` and a number, unless the file `names` lists their paths. With the process ids of
-// the server and its companions (pid=1,2) it adds their CPU time and memory, and always its own CPU time, so that a
-// reader sees whether the generator itself was the limit.
+// The file `object` is a template: NAME is replaced by the name of an object, VALUE by the value that a write changes,
+// FIELDS by `fields` members of `field_names` names, chosen by the number of the object (all objects have the same
+// fields if the two are equal). Objects are named `prefix` plus a number, unless the file `names` lists their paths.
+// Given the process ids of the server and its companions (pid=1,2), the output includes their CPU time and memory. It
+// always includes the CPU time of the generator, which shows whether that was the bottleneck.
 //
-// Sends with the transport of the client library (HTTP/2 over TLS) rather than with its verbs: decoding responses is
-// not what is measured. The informers of `mixed` are the library's.
+// Sends with the transport of the client library (HTTP/2 over TLS) rather than with its verbs, because decoding
+// responses is not part of the measurement. The informers of `mixed` are those of the library.
 #include <sys/resource.h>
 #include <time.h>
 
@@ -28,9 +28,9 @@
 #include <map>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <thread>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "base/url.h"
 #include "client/client.h"
@@ -62,7 +62,7 @@ struct Plan {
   size_t count = 1000, clients = 32, connections = 0, first = 0, limit = 0;
   size_t fields = 0, field_names = 0;
   std::string names_file;
-  size_t objects = 0;  // Requests go round among this many objects; 0: one object per request.
+  size_t objects = 0;  // Requests cycle through this many objects; 0 for one object per request.
   size_t watchers = 100, watchers_per_connection = 100;
   size_t informers = 4, writers = 16, readers = 4;
   uint32_t threads = 1;
@@ -131,7 +131,7 @@ class Process {
   explicit Process(pid_t pid) : pid_(pid) {
     if (clock_getcpuclockid(pid, &clock_) != 0) fail("there is no process " + std::to_string(pid));
   }
-  // Begins a measurement: the peak is forgotten, where the kernel allows that.
+  // Begins a measurement: the peak is reset if the kernel allows it.
   void begin() {
     std::ofstream("/proc/" + std::to_string(pid_) + "/clear_refs") << "5";
     start_ = cpu_seconds(clock_);
@@ -155,8 +155,8 @@ class Process {
 // ---------------------------------------------------------------------------------------------------- Tallies
 
 struct Tally {
-  std::vector<float> microseconds;  // Of each request that succeeded.
-  uint64_t bytes = 0;               // Of bodies, as they came: compressed if they were.
+  std::vector<float> microseconds;  // Latency of each successful request.
+  uint64_t bytes = 0;               // Body bytes as received, possibly compressed.
   std::map<std::string, uint64_t> failures;
 
   void add(Clock::time_point start, size_t body_bytes) {
@@ -224,7 +224,7 @@ class Target {
     if (!config_.certificate_pem.empty()) transport_.identity = net::Identity{config_.certificate_pem, config_.key_pem};
   }
 
-  // Makes connections, and uses each once so that handshakes are not measured.
+  // Opens connections and uses each once, so that handshakes are not measured.
   std::vector<std::unique_ptr<net::Client>> connect(size_t count) {
     std::vector<std::unique_ptr<net::Client>> connections;
     for (size_t i = 0; i < count; ++i) {
@@ -242,7 +242,7 @@ class Target {
     net::ClientRequest request;
     request.method = std::move(method);
     request.target = std::move(target);
-    request.timeout = std::chrono::minutes(2);  // A server that hangs is a failure, and not the end of the measurement.
+    request.timeout = std::chrono::minutes(2);  // A hanging server counts as a failure.
     request.headers = {{"accept", std::move(accept)}, {"user-agent", "load"}};
     if (!config_.token.empty()) request.headers.emplace_back("authorization", "Bearer " + config_.token);
     return request;
@@ -255,12 +255,10 @@ class Target {
   net::ClientOptions transport_;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("cannot read " + path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+std::string read_or_fail(const std::string& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) fail(text.error().message);
+  return std::move(*text);
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -272,11 +270,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 constexpr const char* kConfigMap =
     R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"},"data":{"a":"VALUE","b":"2","c":"3"}})";
 
-// Makes the requests of a phase.
+// Builds the requests of a phase.
 class Requests {
  public:
   Requests(const Target& target, const Plan& plan) : target_(target), plan_(plan) {
-    object_ = plan.object_file.empty() ? kConfigMap : read_file(plan.object_file);
+    object_ = plan.object_file.empty() ? kConfigMap : read_or_fail(plan.object_file);
     if (plan.names_file.empty()) return;
     std::ifstream names(plan.names_file);
     for (std::string line; std::getline(names, line);) items_.push_back(line);
@@ -365,12 +363,12 @@ Task<void> send_one(net::Client& connection, net::ClientRequest request, Tally& 
 }
 
 // Runs tasks on the loops of their connections, and waits for all of them.
-class Crew {
+class TaskCrew {
  public:
-  explicit Crew(size_t size) : left_(static_cast<ptrdiff_t>(size)) {}
+  explicit TaskCrew(size_t size) : left_(static_cast<ptrdiff_t>(size)) {}
   void start(net::EventLoop& loop, std::function<Task<void>()> work) {
     loop.post([this, work = std::move(work)] {
-      // The task refers to its function, which therefore lives as long.
+      // The task refers to its function and therefore has to keep it alive.
       auto kept = std::make_shared<std::function<Task<void>()>>(work);
       spawn((*kept)(), [this, kept](std::exception_ptr failure) {
         if (failure) fail("a client failed");
@@ -389,7 +387,7 @@ class Crew {
 struct Outcome {
   double seconds = 0;
   std::map<std::string, Tally> tallies;     // By verb.
-  std::map<std::string, std::string> more;  // Further members: name, JSON.
+  std::map<std::string, std::string> more;  // Additional members: name, JSON.
 };
 
 // Measures what `work` does.
@@ -402,7 +400,7 @@ Outcome measure(const Plan& plan, std::vector<Process>& processes, const std::fu
   if (outcome.seconds == 0) outcome.seconds = seconds_since(start);
   const double own_used = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - own;
   outcome.more["own_cpu_s"] = number(own_used);
-  // Near 1: the generator was the limit.
+  // Close to 1 if the generator was the bottleneck.
   outcome.more["own_share"] = number(own_used / seconds_since(start) / plan.threads);
   for (size_t i = 0; i < processes.size(); ++i) {
     const std::string who = i == 0 ? "server" : "companion";
@@ -415,7 +413,7 @@ Outcome measure(const Plan& plan, std::vector<Process>& processes, const std::fu
 
 Outcome run_requests(Target& target, const Plan& plan, std::vector<Process>& processes) {
   const Requests requests(target, plan);
-  // Many clients share a connection, as those of one process do; at most 32 connections by default.
+  // Many clients share a connection, as within one process; at most 32 connections by default.
   const size_t count = plan.connections != 0 ? plan.connections : std::min<size_t>(plan.clients, 32);
   const auto connections = target.connect(count);
   std::vector<Tally> tallies(plan.clients);
@@ -426,7 +424,7 @@ Outcome run_requests(Target& target, const Plan& plan, std::vector<Process>& pro
     }
   };
   Outcome outcome = measure(plan, processes, [&](Outcome&) {
-    Crew crew(plan.clients);
+    TaskCrew crew(plan.clients);
     for (size_t me = 0; me < plan.clients; ++me) crew.start(target.loop_of(me % count), [&, me] { return client(me); });
     crew.wait();
   });
@@ -434,7 +432,7 @@ Outcome run_requests(Target& target, const Plan& plan, std::vector<Process>& pro
   return outcome;
 }
 
-// The text after `"name":"`, up to the next quote; empty if it is not there.
+// The text after `"name":"`, up to the next quote; empty if absent.
 std::string member_text(std::string_view json, std::string_view name) {
   const std::string pattern = "\"" + std::string(name) + "\":\"";
   const size_t at = json.find(pattern);
@@ -485,7 +483,7 @@ Outcome run_lists(Target& target, const Plan& plan, std::vector<Process>& proces
     }
   };
   Outcome outcome = measure(plan, processes, [&](Outcome&) {
-    Crew crew(plan.clients);
+    TaskCrew crew(plan.clients);
     for (size_t me = 0; me < plan.clients; ++me) crew.start(target.loop_of(me), [&, me] { return client(me); });
     crew.wait();
   });
@@ -494,16 +492,16 @@ Outcome run_lists(Target& target, const Plan& plan, std::vector<Process>& proces
   return outcome;
 }
 
-// Each write puts this and its number into an annotation, so that a watcher of any form sees it in the bytes.
+// Each write puts this and its number into an annotation, so that it can be found in the bytes of any encoding.
 constexpr std::string_view kMark = "~#~#";
 
-// Finds marks in a stream that comes in pieces.
+// Counts marks in a stream that arrives in chunks.
 class MarkCounter {
  public:
-  // How many more there are with this piece.
+  // The number of new marks completed by this piece.
   size_t count(std::string_view piece) {
     const size_t before = found_;
-    // What the last piece ended with and this one begins with.
+    // The end of the previous piece and the beginning of this one.
     const std::string seam = tail_ + std::string(piece.substr(0, kMark.size() - 1));
     if (const size_t at = seam.find(kMark); at != std::string::npos) note(passed_ - tail_.size() + at);
     for (size_t at = 0; at < piece.size();) {
@@ -518,7 +516,8 @@ class MarkCounter {
     passed_ += piece.size();
     return found_ - before;
   }
-  // Of all events whose marks were found. From mark to mark, for the last event has not come to its end with its mark.
+  // Bytes of all events whose marks were found, extrapolated from the distance between marks, because the last event
+  // does not end at its mark.
   uint64_t event_bytes() const { return found_ > 1 ? (last_ - first_) * found_ / (found_ - 1) : passed_; }
 
  private:
@@ -548,7 +547,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   const std::string version =
       member_text(fetch(target.request("GET", plan.path + "?limit=1", "application/json")), "resourceVersion");
 
-  // Of each write, when it was sent. A watcher's k-th event is the k-th write.
+  // When each write was sent. The k-th event of a watcher belongs to the k-th write.
   std::vector<std::atomic<int64_t>> sent_at(plan.count);
   const Clock::time_point origin = Clock::now();
   const auto now_ns = [&] {
@@ -556,7 +555,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   };
   std::vector<Tally> tallies(plan.watchers);
   std::atomic<size_t> open{0}, delivered{0}, ended{0};
-  // Written on the watchers' loops, used by this thread to end the watches of a server that does not deliver.
+  // Written on the watchers' loops; this thread uses it to end the watches if the server stops delivering.
   std::vector<net::ClientStream*> streams(plan.watchers, nullptr);
   const auto watcher = [&](size_t me) -> Task<void> {
     std::string path = plan.path + "?watch=true&timeoutSeconds=3600&resourceVersion=" + version;
@@ -587,7 +586,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
     streams[me] = nullptr;
   };
 
-  Crew crew(plan.watchers);
+  TaskCrew crew(plan.watchers);
   for (size_t me = 0; me < plan.watchers; ++me) {
     crew.start(target.loop_of(me / plan.watchers_per_connection), [&, me] { return watcher(me); });
   }
@@ -601,7 +600,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
     const Clock::time_point start = Clock::now();
     Clock::time_point progress = start;
     size_t last = 0;
-    // False once nothing has arrived for long.
+    // False once nothing has arrived for a long time.
     const auto moving = [&] {
       if (delivered != last) {
         last = delivered;
@@ -623,7 +622,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
     wait_for(plan.count);
     into.seconds = seconds_since(start);
   });
-  // Whoever still waits has missed something.
+  // Watchers that are still waiting have missed events.
   for (size_t i = 0; i < count; ++i) {
     block_on(target.loop_of(i), [](std::vector<net::ClientStream*>& all, size_t from, size_t to) -> Task<void> {
       for (size_t me = from; me < to; ++me) {
@@ -638,7 +637,7 @@ Outcome run_watch(Target& target, const Plan& plan, std::vector<Process>& proces
   return outcome;
 }
 
-// A share of verbs such as controllers and people cause; each writer owns its objects.
+// A mix of verbs typical for controllers and users; each writer has its own objects.
 Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& processes) {
   const Requests requests(target, plan);
   const size_t workers = plan.writers + plan.readers;
@@ -657,7 +656,7 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
       if (dice < 45) {
         co_await send_one(*connections[me], requests.make("apply", object, fresh), tallies[me]["apply"]);
       } else if (dice < 75) {
-        // The last of two equal applies changes nothing.
+        // The second of two equal applies is a no-op.
         co_await send_one(*connections[me], requests.make("apply", object, fresh), tallies[me]["apply"]);
         co_await send_one(*connections[me], requests.make("apply", object, fresh), tallies[me]["no-op apply"]);
       } else if (dice < 90) {
@@ -680,8 +679,8 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
     }
   };
 
-  {  // All objects are there before the clock starts.
-    Crew crew(plan.writers);
+  {  // Create all objects before the measurement starts.
+    TaskCrew crew(plan.writers);
     for (size_t me = 0; me < plan.writers; ++me) {
       const auto fill = [&, me]() -> Task<void> {
         Tally ignored;
@@ -693,7 +692,7 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
     }
     crew.wait();
   }
-  // "/apis/GROUP/VERSION/..." or "/api/VERSION/...": what the informers follow.
+  // "/apis/GROUP/VERSION/..." or "/api/VERSION/...": the resource that the informers follow.
   std::vector<std::string_view> parts;
   for (const std::string_view part : split(plan.path, '/')) {
     if (!part.empty()) parts.push_back(part);
@@ -708,7 +707,7 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
     client::Options options;
     options.user_agent = "load-informer-" + std::to_string(i);
     options.encoding = client::Encoding::Json;
-    // Half of them opt out of managedFields, as controllers do that never look at them.
+    // Half of them opt out of managedFields, as most controllers can.
     if (i % 2 == 1) options.drop_fields = {std::string(client::kManagedFields)};
     Result<client::Client> connected = client::Client::connect(target.loop_of(i), target.config(), std::move(options));
     if (!connected) fail(connected.error().message);
@@ -724,7 +723,7 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
 
   Outcome outcome = measure(plan, processes, [&](Outcome& into) {
     const Clock::time_point start = Clock::now();
-    Crew crew(workers);
+    TaskCrew crew(workers);
     for (size_t me = 0; me < workers; ++me) {
       crew.start(target.loop_of(me), [&, me] { return me < plan.writers ? writer(me) : reader(me); });
     }
@@ -736,7 +735,7 @@ Outcome run_mixed(Target& target, const Plan& plan, std::vector<Process>& proces
   for (const auto& mine : tallies) {
     for (const auto& [verb, tally] : mine) outcome.tallies[verb].merge(tally);
   }
-  // Informers have to agree with the server in the end.
+  // Finally, the informers must agree with the server.
   const auto converged = [&] {
     return std::all_of(informers.begin(), informers.end(), [&](const auto& informer) {
       return informer->status().objects >= plan.writers * kObjectsPerWriter;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Memory and time to ready of a watch cache with 100,000 pods: ./dev bench memory [PODS]
 # On the embedded store, for 200 apps of one exemplar (bench/data/pod.json) and 2,000 mixed apps, with each mechanism
-# switched off in turn, and after churn.
+# disabled in turn, and after churn.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pods=${1:-100000}

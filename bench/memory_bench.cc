@@ -1,22 +1,20 @@
 // memory_bench fill DIR POD [--mixed] [--kubernetes] [--pods=N] [--apps=N]   fills an embedded store with pods
 // memory_bench run DIR [--plain-bodies] [--inline] [--feature-gates=...] [--churn=N] [--no-header] [--json]
 //
-// `run` starts a watch cache on the store as the server does and prints how long it takes to be ready, the resident
-// memory of the process, and its parts. --kubernetes stores pods as kube-apiserver writes them, without our mark;
-// --inline leaves ownership in the bodies, as kube-apiserver's cache does: the baseline that the server itself does not
-// have.
+// `run` starts a watch cache on the store as the server does and prints the time until it is ready, the resident memory
+// of the process, and a breakdown. --kubernetes stores pods as kube-apiserver writes them, without our mark; --inline
+// leaves ownership in the bodies, as in kube-apiserver's cache. That baseline exists only here, not in the server.
 #include <malloc.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <thread>
 
+#include "base/files.h"
 #include "base/gates.h"
+#include "base/process.h"
 #include "base/thread_pool.h"
 #include "cache/cache.h"
 #include "resource/object_codec.h"
@@ -35,18 +33,8 @@ struct Arguments {
   std::string command, directory, pod, gates;
   bool mixed = false, kubernetes = false, plain_bodies = false, in_bodies = false, header = true, json = false;
   size_t pods = 100000, churn = 0;
-  size_t apps = 0;  // 0: 200, or 2,000 mixed ones.
+  size_t apps = 0;  // 0 for 200, or 2,000 if mixed.
 };
-
-// Of all threads of this process: others may share the machine.
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 std::unique_ptr<store::Store> open(const std::string& directory) {
   auto store = store::open_rocks({.directory = directory});
@@ -57,7 +45,7 @@ std::unique_ptr<store::Store> open(const std::string& directory) {
   return std::move(*store);
 }
 
-// The server's own, so that it finds the stored pods in normal form.
+// The codec of the server, which stores pods in normal form.
 std::shared_ptr<const cache::Codec> pod_codec() {
   return resource::make_builtin_codec(*types::find_resource("", "v1", "pods"), Gates{});
 }
@@ -89,9 +77,11 @@ class InlineCodec final : public cache::Codec {
 };
 
 int fill(const Arguments& arguments) {
-  std::ifstream file(arguments.pod, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
+  const Result<std::string> pod = read_file(arguments.pod);
+  if (!pod) {
+    std::fprintf(stderr, "memory_bench: %s\n", pod.error().message.c_str());
+    return 1;
+  }
   const auto plain = pod_codec();
   const auto embedded = cache::embedded_codec(plain, {});
   const size_t apps = arguments.apps != 0 ? arguments.apps : arguments.mixed ? 2000 : 200;
@@ -102,7 +92,7 @@ int fill(const Arguments& arguments) {
       return *embedded->encode(decoded->body, decoded->managed);
     };
   }
-  Result<Workload> workload = Workload::make(text.str(), options);
+  Result<Workload> workload = Workload::make(*pod, options);
   if (!workload) {
     std::fprintf(stderr, "memory_bench: %s\n", workload.error().message.c_str());
     return 1;
@@ -134,7 +124,7 @@ int fill(const Arguments& arguments) {
   return 0;
 }
 
-// Rewrites pods chosen at random, each with another node: the old body stays in the window for a while.
+// Rewrites randomly chosen pods; the old bodies stay in the event window for a while.
 void churn(store::Store& store, cache::Cache& cache, size_t count) {
   const cache::Snapshot snapshot = *cache.snapshot();
   const std::vector<cache::EntryRef> entries = snapshot.list({}).entries;
@@ -144,7 +134,7 @@ void churn(store::Store& store, cache::Cache& cache, size_t count) {
     const std::string key = "/registry/pods/" + std::string(entries[random() % entries.size()]->key());
     ++open_writes;
     store.get(key, [&, key](store::StoreResult<store::Got> got) {
-      // A byte of a time, which is there in every form.
+      // Change one byte of a timestamp, which exists in every encoding.
       std::string value = *got->item->value;
       value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
       store.write({store::update(key, got->item->modified, store::make_blob(std::move(value)))},
@@ -172,8 +162,8 @@ int run(const Arguments& arguments) {
   cache::Cache cache(*store, codec, pool, {&feed, &background}, options);
   cache.start();
   while (!cache.ready()) {
-    if (const auto trouble = cache.trouble()) {
-      std::fprintf(stderr, "memory_bench: %s\n", trouble->message.c_str());
+    if (const auto last_error = cache.last_error()) {
+      std::fprintf(stderr, "memory_bench: %s\n", last_error->message.c_str());
       return 1;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -182,7 +172,7 @@ int run(const Arguments& arguments) {
   const double cpu = cpu_seconds();
   const uint64_t at_ready = resident_bytes();
   if (arguments.churn > 0) churn(*store, cache, arguments.churn);
-  // What runs in the background after a list: one second is plenty.
+  // Wait for the background work after a list; one second is plenty.
   for (int i = 0; i < 15; ++i) {
     cache.tick();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""merge_inputs.py FOLDER: objects for the merge engines' benchmark, and their schema in the Go engine's form.
+"""merge_inputs.py FOLDER: objects for the benchmark of the merge engines, and their schema in the format of the Go engine.
 
 Writes cases (one name per line), NAME.yaml for each of them, and schema.yaml. Everything is derived from the exemplar pod
-in bench/data or generated here, the same on every run.
+in bench/data or generated here, identically on every run.
 """
 import json
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 DATA = pathlib.Path(__file__).parent / "data"
 
-# Lists that are merged by key, and lists that are sets; others are atomic, as are these maps.
+# Lists merged by key, and lists that are sets; other lists are atomic, and so are these maps.
 KEYS = {"containers": ["name"], "env": ["name"], "volumes": ["name"], "volumeMounts": ["mountPath"],
         "ports": ["containerPort", "protocol"], "conditions": ["type"], "ownerReferences": ["uid"],
         "podIPs": ["ip"], "hostIPs": ["ip"], "addresses": ["type"], "components": ["name"], "versions": ["name"]}
@@ -50,7 +50,7 @@ def endpoints():
 
 
 def schema_tree(depth, width):
-    """A custom resource's schema as it stands in its definition: deep maps of maps."""
+    """The schema of a custom resource as in its definition: deeply nested maps."""
     if depth == 0:
         return {"type": "string", "description": "A leaf, described in a sentence of the usual length."}
     return {"type": "object", "description": "An inner node.",
@@ -74,13 +74,13 @@ CASES = {"Pod": pod, "Node": node, "Endpoints": endpoints, "Definition": definit
 
 
 class Schema:
-    """Infers the types of objects and writes them as the Go engine reads them."""
+    """Infers the types of objects and writes them in the format of the Go engine."""
 
     def __init__(self):
         self.types = []
 
     def atom(self, name, values):
-        """The type of all of `values`, which appear under one member name."""
+        """The common type of `values`, which appear under one member name."""
         first = next((v for v in values if v is not None), None)
         if isinstance(first, dict):
             return {"namedType": self.struct(name, [v for v in values if v])}

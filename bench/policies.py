@@ -6,7 +6,7 @@ import servers
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 MAPS = "/api/v1/namespaces/default/configmaps"
-# kube-apiserver looks for changed policies once per second.
+# kube-apiserver checks for changed policies once per second.
 SETTLE_SECONDS = 3
 
 
@@ -23,12 +23,12 @@ def binding(number):
 
 
 def cpu_seconds(process):
-    """What all threads have run, exactly: /proc/PID/stat counts in hundredths."""
+    """Exact CPU time of all threads; /proc/PID/stat has a resolution of a hundredth of a second."""
     return sum(int(task.joinpath("schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()) / 1e9
 
 
 def measure(server, client, updates):
-    """Microseconds of CPU and of time per update: the better of three rounds."""
+    """Microseconds of CPU and wall time per update: the best of three rounds."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {f"key{i}": "some text" for i in range(8)}}
     best = None
     for _ in range(3):
@@ -42,7 +42,7 @@ def measure(server, client, updates):
 
 
 def count_instructions(server, client, updates):
-    """Thousands of instructions per update, counted by callgrind; and the same again, for the columns of measure()."""
+    """Thousands of instructions per update, counted by callgrind; returned twice, to match the columns of measure()."""
     def control(flag):
         subprocess.run(["callgrind_control", flag, str(server.process.pid)], check=True, stdout=subprocess.DEVNULL)
         return max(server.folder.glob("callgrind.out*"), key=lambda path: path.stat().st_mtime_ns, default=None)
@@ -50,7 +50,7 @@ def count_instructions(server, client, updates):
     for i in range(-1, updates):
         body["data"]["count"] = str(i) + str(time.monotonic())
         client.send("PUT", MAPS + "/it", body)
-        if i < 0:  # The first update after a change makes the index.
+        if i < 0:  # The first update after a change builds the index.
             control("--zero")
     total = re.search(r"^(?:summary|totals): (\d+)", control("--dump").read_text(), re.M).group(1)
     return (int(total) / updates / 1000,) * 2
@@ -80,7 +80,7 @@ def run(server, updates, counts, measure, kinds=(False, True)):
 
 def under_callgrind(options, folder):
     folder.mkdir(parents=True)
-    # Valgrind cannot read the debug information of a linker that leaves out unused parts.
+    # Valgrind cannot read the debug information written by a linker that drops unused sections.
     binary, wrapper = folder / "holdfast", folder / "callgrind.sh"
     subprocess.run(["objcopy", "--strip-debug", options.bin, binary], check=True)
     wrapper.write_text(f'#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file={folder}/callgrind.out {binary} "$@"\n')

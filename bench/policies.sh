@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # CPU per ConfigMap update with 1, 100 and 1,000 admission policies installed: ./dev bench policies [--updates N] [--only holdfast]
 # [--instructions]: on a busy machine, instructions of Holdfast instead of CPU, counted by callgrind.
-# Policies that are about other resources, and policies that all look at the update; beside kube-apiserver where go is
-# installed. Goal: 1,000 that do not match add at most 5 %.
+# With policies for other resources, and with policies that all match the update; compared with kube-apiserver if go is
+# installed. Goal: 1,000 policies that do not match add at most 5 %.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . bench/peer/peer.sh

@@ -1,17 +1,17 @@
-// pool_bench POD [pods]: bytes of ownership of 100,000 pods, by the form in which it is kept, and how fast FieldsV1 and
-// FieldsV2 are read and written; then the same of objects that are not pods.
+// pool_bench POD [pods]: bytes of ownership of 100,000 pods by representation, and how fast FieldsV1 and FieldsV2 are
+// read and written; then the same for objects that are not pods.
 #include <malloc.h>
 #include <snappy.h>
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <random>
 #include <set>
-#include <sstream>
 
+#include "base/files.h"
 #include "base/packing.h"
+#include "base/process.h"
 #include "ownership/fields_v2.h"
 #include "ownership/pool.h"
 #include "workload.h"
@@ -33,7 +33,7 @@ void row(const char* form, double bytes, size_t pods, const char* note = "") {
 
 void forms(const Workload& workload) {
   uint64_t v1 = 0, zstd = 0, snappy_bytes = 0, v2 = 0, plain = 0, v2_zstd = 0;
-  // One in ten: every object is like its neighbours, and compressing all of them one by one only takes longer.
+  // Sample one in ten: objects resemble their neighbours, and compressing all of them only takes longer.
   constexpr size_t kStep = 10;
   for (size_t i = 0; i < workload.pods(); i += kStep) {
     for (const ManagedEntry& entry : workload.managed(i)) {
@@ -44,7 +44,7 @@ void forms(const Workload& workload) {
       std::string snapped;
       snappy::Compress(text.data(), text.size(), &snapped);
       const auto packed = [](std::string_view bytes) {
-        const std::string_view result = pack_alone(bytes);
+        const std::string_view result = pack_without_dictionary(bytes);
         return result.empty() ? bytes.size() : result.size();
       };
       v1 += text.size();
@@ -152,7 +152,7 @@ void speed(const Workload& workload) {
   }
 }
 
-// Objects that are not pods: names that are in no table, few of them shared.
+// Objects that are not pods: names that are not in the table, few of them shared.
 struct Sets {
   const char* title;
   std::vector<std::string> texts;  // FieldsV1, one per object.
@@ -247,7 +247,7 @@ void compare_forms(const Sets& sets) {
   line(
       "FieldsV1 + zstd",
       [&](size_t i) {
-        const std::string_view packed = pack_alone(sets.texts[i]);
+        const std::string_view packed = pack_without_dictionary(sets.texts[i]);
         return std::string(packed.empty() ? std::string_view(sets.texts[i]) : packed);
       },
       [&](size_t i, const std::string& packed) {
@@ -276,17 +276,19 @@ void compare_forms(const Sets& sets) {
 }
 
 int run(const char* path, size_t pods) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  Result<Workload> same = Workload::make(text.str(), {.pods = pods, .apps = 200});
+  const Result<std::string> pod = read_file(path);
+  if (!pod) {
+    std::fprintf(stderr, "pool_bench: %s\n", pod.error().message.c_str());
+    return 1;
+  }
+  Result<Workload> same = Workload::make(*pod, {.pods = pods, .apps = 200});
   if (!same) {
     std::fprintf(stderr, "pool_bench: %s: %s\n", path, same.error().message.c_str());
     return 1;
   }
   speed(*same);
   workload_table("pods of 200 apps from one exemplar: goal 15 MB", *same, 15);
-  Result<Workload> mixed = Workload::make(text.str(), {.pods = pods, .apps = 2000, .mixed = true});
+  Result<Workload> mixed = Workload::make(*pod, {.pods = pods, .apps = 2000, .mixed = true});
   workload_table("mixed pods of 2,000 apps: goal 40 MB", *mixed, 40);
   for (const Sets& sets : other_workloads(std::min<size_t>(pods, 2000))) compare_forms(sets);
   return 0;

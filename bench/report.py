@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures Holdfast beside kube-apiserver, section by section, and writes docs/benchmarks.md: see report.sh.
+"""Measures Holdfast and kube-apiserver, section by section, and writes docs/benchmarks.md: see report.sh.
 
 A scenario that fails is recorded with its reason, and the next one runs. Figures are saved after every section, so that
 a run can be continued with --only."""
@@ -28,7 +28,9 @@ JSON, PROTOBUF, CBOR = "application/json", "application/vnd.kubernetes.protobuf"
 METADATA = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 TABLE = ";as=Table;g=meta.k8s.io;v=v1"
 
-# How large a run is. kube-apiserver needs so long for thousands of applies to large custom resources that the memory section asks it for pods alone. `requests` and `watch`: by number of clients or watchers. Lists of the memory section are percentages of its objects.
+# The size of a run. kube-apiserver is so slow for thousands of applies to large custom resources that its memory section
+# covers only pods. `requests` and `watch`: by number of clients or watchers. Lists of the memory section are percentages of
+# its objects.
 SIZES = {
     "tiny": dict(mechanisms=["nothing", "all"], starts=1, pods=200, list_repeat=1, gets=200, requests={1: 20, 32: 64}, kinds=["Deployment"], watch={1: 5, 20: 5},
                  crds=3, peer_crds=3, policies="1", policy_updates=20, mixed_seconds=0.3, memory_objects=100, memory_shapes=["pods", "custom"],
@@ -61,7 +63,7 @@ DEPLOYMENT = {
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "NAME"}, "data": {"a": "VALUE", "b": "2", "c": "3"}}
 KINDS = {"ConfigMap": (CONFIG_MAP, "/api/v1/namespaces/default/configmaps"), "Deployment": (DEPLOYMENT, "/apis/apps/v1/namespaces/default/deployments")}
 
-# What a list is asked for: title, Accept, query, further options of load_bench, and whether kube-apiserver knows it.
+# List variants: title, Accept, query, additional options of load_bench, and whether kube-apiserver supports it.
 LISTS = [
     ("JSON", JSON, "", {}), ("JSON drop", JSON + DROP, "", {}), ("JSON gzip", JSON, "", {"gzip": "true"}), ("JSON gzip drop", JSON + DROP, "", {"gzip": "true"}),
     ("Protobuf", PROTOBUF, "", {}), ("Protobuf drop", PROTOBUF + DROP, "", {}), ("CBOR", CBOR, "", {}), ("CBOR drop", CBOR + DROP, "", {}),
@@ -73,10 +75,12 @@ LISTS = [
     ("field selector, one node", JSON, "fieldSelector=spec.nodeName%3Dworker-0007", {"count": 20})]
 
 MEMORY_GATES = ("ManagedFieldsOptOut", "CompressManagedFieldsInCache", "FieldsV2", "FieldsV2AtRest", "ManagedFieldsPool")
-# Mechanisms of the memory plan, by the gates that are on. Ownership beside the body (the sidecar) and the avoidance of no-op writes have no gate: they are part of every row.
+# Mechanisms of the memory plan, by enabled gates. Separate ownership (the sidecar) and the avoidance of no-op writes have no
+# gate: they are part of every row.
 MECHANISMS = {"nothing": (), "read-path omission": ("ManagedFieldsOptOut",), "zstd": ("CompressManagedFieldsInCache",),
               "FieldsV2": ("FieldsV2", "FieldsV2AtRest"), "pool": ("ManagedFieldsPool",), "all": MEMORY_GATES}
-# Fields of a custom resource: those of "custom" are 5 KB with their managedFields, as the plan's objects are; each of "mixed" has 300 of 1,000 fields, and no two have the same.
+# Fields of a custom resource: "custom" objects have 5 KB including managedFields, as in the plan; each "mixed" object has
+# 300 of 1,000 fields, and no two have the same.
 CUSTOM_FIELDS = {"custom": (160, 160), "mixed": (300, 1000)}
 
 
@@ -96,7 +100,7 @@ def output_of(*command):
 
 
 def figures_of(outcome, verb=None):
-    """What one phase of load_bench measured, per operation."""
+    """The measurements of one phase of load_bench, per operation."""
     of = outcome["verbs"][verb or next(iter(outcome["verbs"]))]
     count = max(of["operations"], 1)
     figures = {name: of[name] for name in ("operations", "per_second", "p50_us", "p99_us", "p999_us")}
@@ -132,7 +136,7 @@ class Run:
 
     @contextlib.contextmanager
     def scenario(self, what, server):
-        """Records a failure of what is inside, and goes on."""
+        """Records a failure of its body and continues."""
         try:
             yield
         except Exception as problem:
@@ -146,7 +150,7 @@ class Run:
         return self.work / f"{self.files}-{name}"
 
     def start(self, kind, *flags):
-        """A server on new data: holdfast, kube-apiserver, or holdfast on etcd."""
+        """A server on an empty store: holdfast, kube-apiserver, or holdfast on etcd."""
         if kind == "holdfast":
             return servers.holdfast(self.options.bin, self.folder("holdfast"), *flags)
         if kind == "kube-apiserver":
@@ -157,13 +161,13 @@ class Run:
         return ["holdfast", *((*more, "kube-apiserver") if self.options.peer else ())]
 
     def each(self, what, *more):
-        """Every kind of server in turn, on new data; one that does not start is a failure of that server only."""
+        """Each kind of server in turn, on an empty store; failing to start is a failure of that server only."""
         for kind in self.kinds(*more):
             with self.scenario(what, kind), self.start(kind) as server:
                 yield server
 
     def load(self, server, phase, timeout=900, **options):
-        # Against a server in the same two cores a second thread of the generator only takes from the server.
+        # With the server on the same two cores, a second generator thread would only compete with it.
         arguments = [f"{name}={value}" for name, value in options.items()]
         command = [self.options.build / "bench/load_bench", server.kubeconfig, phase, "pid=" + ",".join(map(str, server.pids())), *arguments]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False)
@@ -175,11 +179,12 @@ class Run:
         return outcome
 
     def settle(self, seconds):
-        """Waits until a server's memory is what it stays at."""
+        """Waits until the memory of a server is stable."""
         time.sleep(seconds if self.size["starts"] > 1 else 0.1)
 
     def settle_work(self, server):
-        """Waits until a server has finished what the filling of its store left behind (compaction): it is not part of what a request costs."""
+        """Waits until a server has finished the compaction caused by filling its store, which is not part of the cost of a
+        request."""
         self.settle(5)
         for _ in range(30 if self.size["starts"] > 1 else 0):
             before = servers.cpu_seconds(server.process.pid)
@@ -195,7 +200,7 @@ class Run:
     # --- Stores
 
     def pods(self, count, mixed=False):
-        """A data directory with an embedded store of realistic pods, of which an app has 500. Made once."""
+        """A data directory with an embedded store of realistic pods, 500 per app. Created once."""
         folder = self.work / f"{'mixed-' if mixed else ''}pods-{count}"
         if not folder.exists():
             self.log(f"  filling a store with {count:,} pods")
@@ -214,7 +219,7 @@ class Run:
         return folder
 
     def etcd_of(self, data):
-        """The same objects in an etcd, as kube-apiserver writes them: its data directory. Made once."""
+        """The data directory of an etcd with the same objects, as written by kube-apiserver. Created once."""
         if data not in self.etcd_copies:
             self.log("  copying the store to an etcd")
             copy = self.folder("etcd-data")
@@ -231,7 +236,7 @@ class Run:
 # ---------------------------------------------------------------------------------------------------- Sections
 
 def start_section(run):
-    """Start to ready on no data and on many pods, and memory right after."""
+    """Time to ready without data and with many pods, and memory right after."""
     for kind in run.kinds():
         times, memories, companions, cpus = [], [], [], []
         with run.scenario("empty", kind):
@@ -291,7 +296,7 @@ def lists_section(run):
                     if not figures["operations"]:
                         run.row(title, server, note=f"not served ({', '.join(figures['failures'])})")
                         continue
-                    # Of a whole list, also where it came in pages.
+                    # For a whole list, even if it was paged.
                     lists = int(more.get("count", run.size["list_repeat"]))
                     figures.update(cpu_ms=outcome["server_cpu_s"] / lists * 1000, seconds_each=outcome["seconds"] / lists,
                                    mb_each=outcome["verbs"]["list"]["bytes"] / lists / 1e6, content_type=outcome["content_type"])
@@ -312,14 +317,14 @@ def gets_section(run):
 
 
 def writes_section(run):
-    """Writes of Deployments and ConfigMaps by 1, 32 and 256 clients, each to an object of its own."""
+    """Writes of Deployments and ConfigMaps by 1, 32 and 256 clients, each with its own objects."""
     for server in run.each("writes"):
         for kind in run.size["kinds"]:
             body, path = KINDS[kind]
             template = run.file(kind.lower() + ".json", body)
             for clients, count in run.size["requests"].items():
                 common = dict(path=path, object=template, count=count, clients=clients, prefix=f"by-{clients}-")
-                # What each phase finds was left by the one before.
+                # Each phase works on the objects left by the previous one.
                 for title, phase, value in (("create", "create", 1), ("update", "update", 2), ("patch", "patch", 3), ("apply", "apply", 4),
                                             ("no-op apply", "apply", 4), ("delete", "delete", 5)):
                     with run.scenario(f"{title} {kind}, {plural(clients, 'client')}", server):
@@ -327,7 +332,7 @@ def writes_section(run):
 
 
 def watch_section(run):
-    """One writer; every change goes to all watchers. Latency is from sending the write to the event's arrival."""
+    """One writer; every change goes to all watchers. Latency is measured from sending the write to receiving the event."""
     template = run.file("deployment.json", DEPLOYMENT)
     forms = {"JSON": JSON, "five forms": "|".join((JSON, JSON + DROP, PROTOBUF, PROTOBUF + DROP, JSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"))}
     for server in run.each("watch"):
@@ -356,7 +361,7 @@ def policies_section(run):
         for kind, rows in json.loads(checked(command)).items():
             for title, (cpu, took) in rows.items():
                 run.row(f"update of a ConfigMap, policies: {title}", kind, cpu_us=cpu, p50_us=took)
-    if shutil.which("valgrind"):  # What policies that do not match add is less than the clock can tell.
+    if shutil.which("valgrind"):  # The overhead of policies that do not match is too small to be timed.
         with run.scenario("policies, instructions", "holdfast"):
             counted = json.loads(checked(["python3", ROOT / "bench/policies.py", "--json", "--instructions", "--not-matching", "--bin", run.options.bin,
                                           "--updates", min(run.size["policy_updates"], 100), "--counts", run.size["policies"].rpartition(",")[2]]))["holdfast"]
@@ -382,7 +387,7 @@ def mixed_section(run):
         for verb in outcome["verbs"]:
             figures = figures_of(outcome, verb)
             for shared in ("cpu_us", "etcd_cpu_us", "peak_mb", "rss_mb", "server_cores", "own_share"):
-                figures.pop(shared, None)  # Not of this verb alone.
+                figures.pop(shared, None)  # Not specific to this verb.
             run.row(verb, server, **figures)
 
 
@@ -401,7 +406,7 @@ UNSET = '{"k8s_io__value":"unset"}'
 
 
 class Shape:
-    """Objects of one shape in a store, and how they are changed."""
+    """Objects of one shape in a store, and the changes made to them."""
 
     def __init__(self, run, name):
         self.run, self.name, self.count = run, name, run.size["memory_objects"]
@@ -436,7 +441,7 @@ class Shape:
         return self.run.load(server, "apply", path=self.path, object=self.unset if unset else self.change, value=value, count=count, clients=32, first=first, **self.more)
 
 
-# The watch cache alone, which can also keep ownership inside the objects, as kube-apiserver does: flags of memory_bench.
+# The watch cache alone, which can also keep ownership inside the objects like kube-apiserver: flags of memory_bench.
 BOTH_OFF = "--feature-gates=ManagedFieldsPool=false,CompressManagedFieldsInCache=false"
 CACHE_FORMS = {"ownership in the objects": ["--inline", "--plain-bodies"], "sidecar": ["--plain-bodies", BOTH_OFF],
                "sidecar, zstd": ["--plain-bodies", "--feature-gates=ManagedFieldsPool=false"],
@@ -456,7 +461,7 @@ def metric_sum(text, name):
 
 
 def memory_section(run):
-    """The mechanisms of the memory plan: none, each alone, all; memory, events and applies, under low and high churn."""
+    """The mechanisms of the memory plan: none, each on its own, all; memory, events and applies, under low and high churn."""
     for name in run.size["memory_shapes"]:
         with run.scenario(name, "holdfast"):
             shape = Shape(run, name)
@@ -464,7 +469,7 @@ def memory_section(run):
                 measure_cache(run, shape)
             low, high = (max(shape.count * run.size[which] // 100, 10) for which in ("low_churn", "high_churn"))
             with servers.holdfast(run.options.bin, shape.data) as server:
-                shape.apply(server, "settled", high)  # From here on applies change no set of owned fields.
+                shape.apply(server, "settled", high)  # From here on, applies do not change the set of owned fields.
             for mechanism, gates in MECHANISMS.items():
                 if mechanism not in run.size.get("mechanisms", MECHANISMS):
                     continue
@@ -494,7 +499,7 @@ def measure_memory(run, shape, mechanism, server, low, high):
     first = shape.apply(server, f"{mechanism}-low", low)
     figures.update(low_apply_p99_us=figures_of(first)["p99_us"], low_apply_cpu_us=figures_of(first)["cpu_us"])
     figures["low_rss_mb"] = server.memory_mb()
-    # Three parts, of which the best counts, and the spread is the noise.
+    # Three rounds: the best counts, and the spread is the noise.
     rounds = [figures_of(shape.apply(server, f"{mechanism}-high-{part}", max(high // 3, 1), first=part * (high // 3))) for part in range(3)]
     figures.update(apply_p99_us=min(of["p99_us"] for of in rounds), apply_p50_us=min(of["p50_us"] for of in rounds),
                    apply_cpu_us=min(of["cpu_us"] for of in rounds), apply_cpu_spread=max(of["cpu_us"] for of in rounds) / min(of["cpu_us"] for of in rounds) - 1,
@@ -502,7 +507,7 @@ def measure_memory(run, shape, mechanism, server, low, high):
                    failures=sum(sum(of.get("failures", {}).values()) for of in rounds))
     figures["high_rss_mb"] = server.memory_mb()
     usage("high_")
-    # Equal applies again: nothing is written, no event is sent.
+    # Repeated applies: nothing is written, no event is sent.
     same = figures_of(shape.apply(server, f"{mechanism}-high-0", max(high // 3, 1)))
     figures.update(noop_cpu_us=same["cpu_us"], noop_p99_us=same["p99_us"])
     if ours:
@@ -517,7 +522,8 @@ def measure_memory(run, shape, mechanism, server, low, high):
 
 
 def growth_section(run):
-    """The same requests on more and more pods: what an object and a request cost should not depend on how many there are."""
+    """The same requests with increasing numbers of pods: the cost of an object and of a request should not depend on the
+    number of objects."""
     for count in run.size["growth"]:
         with run.scenario(f"{count:,} pods", "holdfast"):
             data = run.pods(count)
@@ -541,13 +547,13 @@ def measure_growth(run, count, server):
     number = min(run.size["gets"], 5000)
 
     def best(phase, **options):
-        """Of three rounds the one that took the least CPU: the others had more of the machine's noise in them."""
+        """The round of three with the least CPU, which has the least noise from the machine."""
         verb = "deliver" if phase == "watch" else None
         return min((figures_of(run.load(server, phase, path="/api/v1/pods", **{key: of(part) if callable(of) else of for key, of in options.items()}), verb) for part in range(3)),
                    key=lambda of: of["cpu_us"])
     of = best("get", names=names, count=number)
     figures.update(get_cpu_us=of["cpu_us"], get_p99_us=of["p99_us"])
-    run.load(server, "apply", path="/api/v1/pods", names=names, object=change, count=500, value="first")  # From here on applies change no set of owned fields.
+    run.load(server, "apply", path="/api/v1/pods", names=names, object=change, count=500, value="first")  # From here on, applies do not change the set of owned fields.
     of = best("apply", names=names, object=change, count=500, value=lambda part: f"round-{part}")
     figures.update(apply_cpu_us=of["cpu_us"], apply_p99_us=of["p99_us"])
     of = best("list", query="limit=500", clients=1, count=20)
@@ -562,7 +568,7 @@ def measure_growth(run, count, server):
 
 SECTIONS = {"start": start_section, "gets": gets_section, "writes": writes_section, "watch": watch_section, "mixed": mixed_section, "lists": lists_section,
             "growth": growth_section, "memory": memory_section, "policies": policies_section, "crds": crds_section}
-# Minutes that each section takes on two quiet cores, with kube-apiserver: for --minutes.
+# Minutes that each section takes on two idle cores, including kube-apiserver; used by --minutes.
 EXPECTED = {"quick": dict(start=0.8, gets=0.3, writes=1.2, watch=0.7, mixed=0.5, lists=1, growth=0.8, memory=2.5, policies=0.9, crds=0.6),
             "medium": dict(start=2.5, gets=0.7, writes=5, watch=2, mixed=1.3, lists=4, growth=4.5, memory=9, policies=3.5, crds=1.5),
             "full": dict(start=4, gets=1.5, writes=9, watch=3, mixed=2.5, lists=10, growth=5, memory=30, policies=4, crds=3)}
@@ -589,7 +595,7 @@ def load_report(path):
 
 def run_section(run, name, profile):
     recorded = run.report["sections"].get(name, {})
-    # What only the peer can say stays when there is no peer.
+    # Without a peer, keep its recorded figures.
     kept = [] if run.options.peer else [row for row in recorded.get("rows", []) if row["server"] != "holdfast"]
     run.section = name
     begin = time.monotonic()
@@ -599,7 +605,7 @@ def run_section(run, name, profile):
     run.log(f"{name}: {SECTIONS[name].__doc__}")
     try:
         SECTIONS[name](run)
-    except Exception as problem:  # The other sections are worth having.
+    except Exception as problem:  # Continue with the other sections.
         entry["failed"] = f"{type(problem).__name__}: {str(problem)[-300:]}"
         run.log(f"  {name} failed: {entry['failed']}")
     entry["rows"] += kept
@@ -613,10 +619,10 @@ def parse_options():
     parser.add_argument("--minutes", type=float, help="choose the size by time, and skip sections that no longer fit")
     parser.add_argument("--only", help="sections to run, separated by commas: " + ", ".join(SECTIONS))
     parser.add_argument("--size", choices=SIZES, help=argparse.SUPPRESS)
-    parser.add_argument("--without-peer", action="store_true", help="measure Holdfast alone")
-    parser.add_argument("--render", action="store_true", help="write the page from recorded figures")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs", help="folder of benchmarks.md and benchmarks/")
-    parser.add_argument("--bin", type=pathlib.Path, help="the holdfast binary to measure, if not that of the build")
+    parser.add_argument("--without-peer", action="store_true", help="measure only Holdfast")
+    parser.add_argument("--render", action="store_true", help="only write the page, from the recorded figures")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs", help="directory of benchmarks.md and benchmarks/")
+    parser.add_argument("--bin", type=pathlib.Path, help="the holdfast binary to measure, instead of that of the build")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help=argparse.SUPPRESS)
     parser.add_argument("--without-plots", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
@@ -648,7 +654,7 @@ def main():
         wanted = options.only.split(",") if options.only else list(SECTIONS)
         if options.profile in EXPECTED:
             run.log(f"{options.profile} size: {', '.join(wanted)}: about {sum(EXPECTED[options.profile][name] for name in wanted):.0f} minutes on a quiet machine")
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Servers are stopped, and the work folder removed.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Lets servers be stopped and the work directory be removed.
         try:
             for name in wanted:
                 left = options.minutes - (time.monotonic() - run.begin) / 60 if options.minutes else None
@@ -663,7 +669,7 @@ def main():
     if options.out == ROOT / "docs" and options.profile != "tiny":
         report_page.write_readme(report, ROOT / "README.md")
     plotted = True
-    if not options.without_plots:  # With Debian's own Python, whose matplotlib it is.
+    if not options.without_plots:  # With Debian's Python, for which matplotlib is installed.
         plotted = subprocess.run(["/usr/bin/python3", ROOT / "bench/report_plots.py", raw, options.out / "benchmarks"], check=False).returncode == 0
     failed = [f"{name}: {row['what']} ({row['server']}): {row['failed']}" for name, entry in report["sections"].items() for row in entry["rows"] if "failed" in row]
     failed += [f"{name}: {entry['failed']}" for name, entry in report["sections"].items() if "failed" in entry]

@@ -6,7 +6,7 @@ NAMES = {"kube-apiserver": "kube-apiserver", "holdfast": "Holdfast", "holdfast o
 MEMORY_ORDER = ["kube-apiserver", "nothing", "read-path omission", "zstd", "FieldsV2", "pool", "all"]
 SHAPES = {"pods": "pods (500 of each app)", "mixed pods": "pods of many different apps", "custom": "custom resources of 5 KB with the same 160 owned fields",
           "mixed": "custom resources of 9 KB, each with its own 300 of 1,000 owned fields"}
-# The plan's objects are of 5 KB: only there its target for events says something.
+# The plan assumes objects of 5 KB; its target for events is meaningful only for those.
 PLAN_SHAPE = "custom"
 PLAN_OBJECTS = 100_000
 
@@ -68,7 +68,7 @@ class Section:
         return row.get(key) if row else None
 
     def ratio(self, what, key, server="holdfast"):
-        """How many times less Holdfast needs."""
+        """By which factor Holdfast needs less."""
         theirs, ours = self.figure(what, "kube-apiserver", key), self.figure(what, server, key)
         return theirs / ours if theirs and ours else None
 
@@ -138,7 +138,8 @@ def targets(report):
             continue
         scale = PLAN_OBJECTS / row["objects"]
         projected = "" if scale == 1 else f", projected from {row['objects']:,}"
-        # Neither what a server without objects has nor what churn adds (the window of recent events) grows with the objects.
+        # Neither the memory of an empty server nor that added by churn (the window of recent events) grows with the number
+        # of objects.
         idle = Section(report, "start").figure("empty", "holdfast", "rss_mb") or 0
         rss = idle + (row["rss_mb"] - idle) * scale + row["high_rss_mb"] - row["rss_mb"]
         owned = row["high_ownership_mb"] * scale
@@ -156,7 +157,7 @@ def targets(report):
         base = next((row for row in sizes if row["objects"] >= 10_000), sizes[0])
         steps = list(zip(sizes[sizes.index(base):], sizes[sizes.index(base) + 1:]))
         if len(steps) > 1:
-            # From step to step, since what an empty server takes is as much as thousands of pods, and differs between runs.
+            # Between steps, because the memory of an empty server equals that of thousands of pods and varies between runs.
             of = [(after["rss_mb"] - before["rss_mb"]) / (after["objects"] - before["objects"]) for before, after in (steps[0], steps[-1])]
             more = of[1] / of[0] - 1
             lines.append([f"memory of a further pod, {steps[-1][0]['objects']:,} to {last['objects']:,} pods against {base['objects']:,} to {steps[0][1]['objects']:,}",
@@ -169,11 +170,11 @@ def targets(report):
                 more = last[key] / base[key] - 1
                 lines.append([f"{title}: CPU with {last['objects']:,} pods against {base['objects']:,}", f"{more:+.0%}", "+25%", passed(more, 0.25)])
     for row in crds.rows:
-        if row["server"] == "holdfast" and "failed" not in row and row["count"] >= 1000:  # Fewer do not show what one costs.
+        if row["server"] == "holdfast" and "failed" not in row and row["count"] >= 1000:  # With fewer, the cost of one cannot be determined.
             lines.append([f"{row['count']:,} definitions: time for 2,000", number(row["ms_each"] * 2) + " s", "10 s", passed(row["ms_each"] * 2, 10)])
             lines.append([f"{row['count']:,} definitions: memory of each", number(row["kb_each"]) + " KB", "100 KB", passed(row["kb_each"], 100)])
     for count in (1000, 100):
-        # Instructions, where they were counted: the difference is less than the clock can tell.
+        # Instructions, if counted: the difference is too small to be timed.
         for ending, key, title in ((", counted by callgrind", "instructions", "instructions"), ("", "cpu_us", "CPU")):
             none = policies.figure(f"update of a ConfigMap, policies: none{ending}", "holdfast", key)
             many = policies.figure(f"update of a ConfigMap, policies: {count} not matching{ending}", "holdfast", key)
@@ -219,7 +220,7 @@ README_BEGIN, README_END = "<!-- Figures: kept up to date by ./dev bench report.
 
 
 def readme_figures(report):
-    """The three figures on the first screen of the README, or nothing if one of them is missing."""
+    """The three figures at the top of the README, or None if one of them is missing."""
     start, lists, writes = (Section(report, name) for name in ("start", "lists", "writes"))
     pods = next((what.split(" pods")[0] for what in start.titles() if what.endswith("own store")), "")
     wanted = [(f"memory with {pods} pods, after listing them", lists, "after LISTs", "rss_mb", mb),
@@ -251,7 +252,7 @@ def behind(report):
                     times = section.ratio(what, key, server)
                     if times and times < 1:
                         lines.append(f"- {NAMES[server]}, {name}, {what}: {title} {show(section.figure(what, server, key))}, kube-apiserver {show(section.figure(what, 'kube-apiserver', key))}.")
-    return "\n".join(lines) if lines else "- In no scenario of this run did kube-apiserver use less CPU or memory, or answer faster at p99."
+    return "\n".join(lines) if lines else "- In no scenario of this run did kube-apiserver use less CPU or memory, or respond faster at p99."
 
 
 def generator(report):
@@ -264,9 +265,9 @@ def generator(report):
         return ""
     most = max(shares)
     limited = sorted(f"{name}: {what} ({percent(share)})" for share, cores, name, what in shares if share > 0.9)
-    return (f"Against the fastest server, Holdfast, it was busiest in “{most[2]}: {most[3]}”, with {percent(most[0])} of its core while the server used {number(most[1])} cores. "
-            + ("It was the limit (above 90% of its core) in: " + "; ".join(limited) + ". Throughput and latency there are the generator's; CPU per operation is not affected." if limited
-               else "It was never the limit (above 90% of its core)."))
+    return (f"With the fastest server, Holdfast, the generator was busiest in “{most[2]}: {most[3]}”, with {percent(most[0])} of its core while the server used {number(most[1])} cores. "
+            + ("It was the bottleneck (above 90% of its core) in: " + "; ".join(limited) + ". Throughput and latency there are limited by the generator; CPU per operation is not affected." if limited
+               else "It was never the bottleneck (above 90% of its core)."))
 
 
 def memory_text(report):
@@ -293,11 +294,11 @@ def memory_text(report):
         objects = next(iter(rows.values()))["objects"]
         alone = [row for row in section.rows if row.get("cache_of") == shape and "failed" not in row]
         raw = next((row["ownership_raw_mb"] for row in rows.values() if "ownership_raw_mb" in row), None)
-        parts.append(f"### {objects:,} {title}\n\nOwnership as FieldsV1 in every object, as kube-apiserver keeps it, would be {mb(raw)}.\n\n" + table(
+        parts.append(f"### {objects:,} {title}\n\nOwnership as FieldsV1 in every object, as in kube-apiserver, would take {mb(raw)}.\n\n" + table(
             ["mechanism", "CPU to start", "memory", "after low churn", "after high churn", "ownership", "cached serializations", "event", "event, drop", "event, mf=v2", "apply p99, low churn",
              "apply p99, high churn", "apply, CPU", "no-op apply, CPU", "apply with unset marker, CPU", "budget: CPU (1%), p99 (5%)"], lines))
         if alone:
-            parts.append("The watch cache alone, without a server (`memory_bench`), where ownership can also stay in the objects:\n\n" + table(
+            parts.append("The watch cache alone, without a server (`memory_bench`), where ownership can also be left in the objects:\n\n" + table(
                 ["", "memory", "bodies", "ownership", "CPU to load"],
                 [[row["form"], mb(row["rss_mb"]), mb(row["bodies_mb"]), "in the bodies" if row["ownership_raw_mb"] == 0 else mb(row["ownership_mb"]), milliseconds(row["cpu_ms"])] for row in alone]))
     return "\n\n".join(parts)
@@ -316,7 +317,7 @@ def write(report, out):
 
 <!-- Written by bench/report_page.py: ./dev bench report --render. Change the text there or in bench/report_notes.md. -->
 
-One command measures everything on this page: Holdfast beside kube-apiserver and its etcd, one after the other, on one
+One command measures everything on this page: Holdfast and kube-apiserver with its etcd, one after the other, on one
 machine, under the same load over TLS and HTTP/2.
 
 ```sh
@@ -330,8 +331,8 @@ Holdfast {versions.get('holdfast', '?')}; {versions.get('kube-apiserver') or 'ku
 Raw figures: [benchmarks/report.json](benchmarks/report.json).
 
 Absolute figures vary with the machine: compare within one run. CPU is that of the API server process; Holdfast's includes its
-store, and what etcd uses in addition is a column of its own. “Ratio” is how many times less Holdfast needs than
-kube-apiserver. Both servers write to disk before they answer (fsync).
+store, and the additional CPU of etcd is a separate column. “Ratio” is the factor by which Holdfast needs less than
+kube-apiserver. Both servers write to disk (fsync) before they respond.
 
 ## At a glance
 
@@ -341,7 +342,7 @@ kube-apiserver. Both servers write to disk before they answer (fsync).
 
 {table(["target", "measured", "limit", ""], targets(report))}
 
-## Where Holdfast is not ahead, or not near what the machine could do
+## Where Holdfast is not ahead, or far from what the machine could do
 
 Found in the figures of this run:
 
@@ -349,11 +350,11 @@ Found in the figures of this run:
 
 {notes}
 
-## How the load is made
+## How the load is generated
 
 `bench/load_bench.cc` sends requests with the transport of the C++ client and reads responses without decoding them: one
 thread, at most 32 connections for requests, 100 watches per connection. It reads the CPU clocks of the server and of etcd,
-resets and reads their peak memory around each phase, and counts the bytes of bodies as they came (compressed if they were).
+resets and reads their peak memory around each phase, and counts the bytes of bodies as received (possibly compressed).
 The column “generator” is its own CPU time as a share of its thread. {generator(report)}
 
 ## Start and idle memory
@@ -372,8 +373,8 @@ The column “generator” is its own CPU time as a share of its thread. {genera
 
 ## Writes
 
-{writes.note()} An update replaces the object, a patch is a merge patch, an apply changes one field. A no-op apply repeats the last one; the
-deletions come all at once. Each client works on objects of its own.
+{writes.note()} An update replaces the object, a patch is a merge patch, an apply changes one field. A no-op apply repeats the last one; all
+deletions are sent at once. Each client works on its own objects.
 
 {writes.by_server(REQUEST_COLUMNS, "cpu_us")}
 
@@ -389,13 +390,13 @@ deletions come all at once. Each client works on objects of its own.
 
 ## Mixed load
 
-{mixed.note()} 8 informers (half of them without managedFields), 16 writers, 4 readers. Failed GETs (404) are of objects that a writer had deleted.
+{mixed.note()} 8 informers (half of them without managedFields), 16 writers, 4 readers. Failed GETs (404) are for objects that a writer had deleted.
 
 {mixed.by_server([*REQUEST_COLUMNS, ("events to informers", "informer_events", number), ("informers converged", "converged", lambda value: "" if value is None else "yes" if value else "**NO**")], "cpu_us")}
 
 ## LIST
 
-{lists.note()} One client. “Drop”: without managedFields, which kube-apiserver sends all the same.
+{lists.note()} One client. “Drop”: without managedFields, which kube-apiserver sends anyway.
 
 {lists.by_server(list_columns, "cpu_ms")}
 
@@ -415,11 +416,11 @@ deletions come all at once. Each client works on objects of its own.
 
 ## The memory plan
 
-{memory.note()} Each mechanism alone, then all of them. Ownership beside the body and the avoidance of no-op writes are part of every row but
-kube-apiserver's: they have no gate. “Low churn” applies to 1% of the objects, “high churn” to {report.get('high_churn', 'a fifth or more')}, with 32 clients;
-the budget compares CPU and p99 of an apply with “nothing”, and says “noise” where the difference is within the spread of
-three rounds. `mf=v2` needs two gates, FieldsV2 and ManagedFieldsOptOut. Cached serializations are what is kept after 60 events were
-sent to watchers in three forms. See [decisions/](decisions/) for what was decided about each mechanism.
+{memory.note()} Each mechanism on its own, then all of them. Separate ownership and the avoidance of no-op writes are part of every row except
+that of kube-apiserver: they have no gate. “Low churn” applies to 1% of the objects, “high churn” to {report.get('high_churn', 'a fifth or more')}, with 32 clients;
+the budget compares CPU and p99 of an apply with “nothing”, and shows “noise” if the difference is within the spread of
+three rounds. `mf=v2` needs two gates, FieldsV2 and ManagedFieldsOptOut. Cached serializations are those kept after 60 events
+were sent to watchers in three forms. See [decisions/](decisions/) for the decision about each mechanism.
 
 {memory_text(report)}
 

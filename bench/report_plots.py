@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# The same figures give the same bytes.
+# The same figures produce the same bytes.
 matplotlib.rcParams.update({"svg.hashsalt": "holdfast", "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True})
 COLORS = {"kube-apiserver": "#9aa5b1", "holdfast": "#1f6feb", "holdfast on etcd": "#7fb0ff"}
 NAMES = {"kube-apiserver": "kube-apiserver", "holdfast": "Holdfast", "holdfast on etcd": "Holdfast on etcd"}
@@ -48,7 +48,7 @@ def titles_of(rows, wanted=lambda title: True):
 
 
 def save(figure, folder, name):
-    """With one legend below all axes."""
+    """Adds one legend below all axes."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=max(len(labels), 1), frameon=False)
     figure.tight_layout(rect=(0, 0.25 / figure.get_figheight(), 1, 1))
@@ -133,7 +133,7 @@ def memory(figures, folder):
     shapes = plan_rows(figures)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
     scale = lambda row: PLAN_OBJECTS / row["objects"]  # noqa: E731
-    # Neither what a server without objects has nor what churn adds grows with the objects.
+    # Neither the memory of an empty server nor that added by churn grows with the number of objects.
     idle = {row["server"]: row["rss_mb"] for row in figures.rows("start") if row["what"] == "empty"}
     of_all = lambda row: idle.get(row["server"], 0) + (row["rss_mb"] - idle.get(row["server"], 0)) * scale(row) + row["high_rss_mb"] - row["rss_mb"]  # noqa: E731
     per_mechanism(left, shapes, of_all, "Resident memory of 100,000 objects after high churn, MB", 5000, "target: 5 GB")

@@ -4,21 +4,18 @@ import json
 import os
 import pathlib
 import re
-import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.request
 from urllib.parse import urlsplit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "clients"))
+from server import free_port  # noqa: E402
+
 TOKEN = "bench-token"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_until(what, process, log, check, seconds=600):
@@ -27,7 +24,7 @@ def wait_until(what, process, log, check, seconds=600):
         passed = time.monotonic() - begin
         if process.poll() is not None or passed > seconds:
             raise RuntimeError(f"{what} did not start: " + log.read_text(errors="replace")[-2000:])
-        time.sleep(max(0.002, passed / 100))  # Asking costs the server a handshake: more seldom the longer it takes.
+        time.sleep(max(0.002, passed / 100))  # Each probe costs the server a handshake: probe less often the longer it takes.
 
 
 def cpu_seconds(pid):
@@ -40,7 +37,7 @@ def resident_mb(pid):
 
 
 class Connection:
-    """A connection that is kept, as an administrator."""
+    """A persistent connection as an administrator."""
 
     def __init__(self, server):
         self.connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=ssl._create_unverified_context(), timeout=60)
@@ -142,7 +139,7 @@ def start_etcd(server, binary, data):
 
 
 def kube_apiserver(binaries, folder, etcd_data=None):
-    """kube-apiserver and etcd from a folder of binaries, on new data or on an etcd's data directory."""
+    """kube-apiserver and etcd from a directory of binaries, on an empty store or on the data directory of an etcd."""
     server = Server("kube-apiserver", folder)
     try:
         etcd = start_etcd(server, pathlib.Path(binaries) / "etcd", etcd_data or folder / "etcd")
@@ -171,7 +168,7 @@ def holdfast(binary, folder, *flags, name="holdfast"):
 
 
 def holdfast_on_etcd(binary, binaries, folder, etcd_data=None):
-    """Holdfast in front of an etcd of its own, like kube-apiserver."""
+    """Holdfast with its own etcd, like kube-apiserver."""
     companion = Server("etcd", folder)
     try:
         etcd = start_etcd(companion, pathlib.Path(binaries) / "etcd", etcd_data or folder / "etcd")

@@ -40,7 +40,7 @@ def webhook(name):
 
 
 def one_round(running, client, number):
-    """Makes one of everything in a namespace of its own, and removes it again."""
+    """Creates one of everything in its own namespace, and deletes it again."""
     name, group = f"soak{number}", f"group{number % 7}.soak.example.com"
     ns, plural = f"/api/v1/namespaces/{name}", f"kind{number}s"
     custom = f"/apis/{group}/v1/namespaces/{name}/{plural}"
@@ -51,14 +51,14 @@ def one_round(running, client, number):
     client.call("POST", ADMISSION + "validatingadmissionpolicybindings", {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}})
     for i in range(5):
         client.call("POST", custom, {"apiVersion": f"{group}/v1", "kind": plural.capitalize(), "metadata": {"name": f"o{i}"}, "spec": {"field1": "x" * 200}})
-    with Client(running) as watching:  # Leaves in the middle.
+    with Client(running) as watching:  # Disconnects midway.
         watching.connection.request("GET", f"{custom}?watch=1")
         watching.connection.getresponse().readline()
     client.call("POST", ns + "/services", {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
     client.call("POST", ns + "/configmaps", {"metadata": {"name": "c"}, "data": {"a": "x" * 1000}})
     client.call("POST", ns + "/serviceaccounts", {"metadata": {"name": "a"}})
     client.call("POST", ns + "/serviceaccounts/a/token", {"spec": {}})
-    # The definition changes while there are objects: another cache takes over.
+    # The definition changes while there are objects, so a new cache takes over.
     client.call("PATCH", f"{DEFINITIONS}/{plural}.{group}", {"spec": {"names": {"shortNames": [f"k{number}"]}}}, "application/merge-patch+json")
     for path in ("validatingadmissionpolicybindings/", "validatingadmissionpolicies/", "validatingwebhookconfigurations/"):
         client.call("DELETE", ADMISSION + path + name)
@@ -135,10 +135,10 @@ def main():
         for title, values in series:
             text_plot(title, values)
         svg_plot(svg, times, series)
-        # Caches, history and the allocator fill up at first: what counts is whether it goes on.
+        # Caches, history and the allocator fill up at first; what matters is whether growth continues.
         second, last = memory[len(memory) // 4:len(memory) // 2], memory[-(len(memory) // 4 or 1):]
         grown = min(last) - min(second or last)
-        print(f"\nleast memory of the last quarter: {min(last):.1f} MB, {grown:+.1f} MB against the second; {rounds[0]} rounds; {svg}")
+        print(f"\nleast memory of the last quarter: {min(last):.1f} MB, {grown:+.1f} MB more than in the second; {rounds[0]} rounds; {svg}")
         sys.exit(1 if failures else 0)
 
 

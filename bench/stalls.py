@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""stalls.py HOLDFAST [SECONDS]: how long the event loops keep their other connections waiting.
+"""stalls.py HOLDFAST [SECONDS]: how long event loops are blocked for their other connections.
 
-First each of the most expensive requests we know, alone: the CPU time that it takes on event loops (no stall can be longer,
-whatever else runs on the machine) and elsewhere. Then a mixed load: clients read and write small objects while others send
-all of these. Prints the longest stall of each loop in each second, and the latency of the small requests, with what the
-machine did to both: the share of time in which the server's threads were ready to run and waited for a processor.
+First, each of the most expensive known requests on its own: its CPU time on event loops (an upper bound for stalls, whatever
+else runs on the machine) and elsewhere. Then a mixed load: clients read and write small objects while others send all of
+these. Prints the longest stall of each loop in each second and the latency of the small requests, together with the share of
+time in which the threads of the server were runnable and waited for a processor.
 """
 import json
 import multiprocessing
@@ -30,7 +30,7 @@ def percentile(values, share):
 
 
 class Client:
-    """One connection that stays open."""
+    """A persistent connection."""
 
     def __init__(self, users):
         self.users, self.connection = users, users.connect()
@@ -44,7 +44,7 @@ class Client:
 
 
 class Requests:
-    """The expensive ones, each made once: making them is not to be measured."""
+    """The expensive requests, each built once, so that building them is not measured."""
 
     def __init__(self):
         dry, patch = "?dryRun=All", lambda kind: f"application/{kind}-patch+json"
@@ -84,7 +84,7 @@ class Requests:
 
 
 class Threads:
-    """What the threads of the server have done, from /proc: nanoseconds on a processor, and ready without one."""
+    """Scheduling of the server's threads, from /proc: nanoseconds running, and nanoseconds runnable but waiting."""
 
     def __init__(self, process):
         self.folder = pathlib.Path(f"/proc/{process.pid}/task")
@@ -99,7 +99,7 @@ class Threads:
         return found
 
     def loops(self, client):
-        """Loops are those threads that serve a small request."""
+        """Event loops are the threads that serve a small request."""
         loops = set()
         while True:
             before = self.times()

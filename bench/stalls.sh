@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long event loops keep their connections waiting under a mixed load with expensive requests in it.
+# How long event loops are blocked under a mixed load that includes expensive requests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cmake --build build/release -- holdfast >&2

@@ -1,4 +1,4 @@
-"""Starts a server on an empty data directory, again and again: milliseconds to ready, CPU until then, idle memory."""
+"""Repeatedly starts a server on an empty data directory: milliseconds to ready, CPU until then, idle memory."""
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ for _ in range(count):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not os.path.exists(directory + "/kubeconfig"):
         if server.poll() is not None:
-            sys.exit("start: the server ended")
+            sys.exit("start: the server exited")
         time.sleep(0.0005)
     waits.append((time.monotonic() - begin) * 1000)
     fields = open(f"/proc/{server.pid}/stat").read().rsplit(")", 1)[1].split()

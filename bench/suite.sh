@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Time and memory of one server per test, as test suites start them: ./dev bench suite [COUNT [AT ONCE]]
-# Each of 50 in a data directory and on a port of its own: fresh, restarted on the same data, several at once, and through
+# Startup time and memory of one server per test, as in test suites: ./dev bench suite [COUNT [AT ONCE]]
+# 50 servers, each with its own data directory and port: fresh, restarted on the same data, several at once, and through
 # the envtest assets. The goal is 100 ms each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

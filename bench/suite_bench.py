@@ -5,16 +5,17 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
 
+from servers import free_port
+
 
 def answers(port):
-    """Whether /readyz says 200 to a client without credentials."""
+    """Whether /readyz returns 200 to a client without credentials."""
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=ssl._create_unverified_context())
     try:
         connection.request("GET", "/readyz")
@@ -26,14 +27,14 @@ def answers(port):
 
 
 def start(binary, folder):
-    """Milliseconds until the kubeconfig is there and the server answers, megabytes then, and the process."""
+    """Milliseconds until the kubeconfig exists and the server responds, memory in MB at that point, and the process."""
     kubeconfig = pathlib.Path(folder) / "kubeconfig"
     kubeconfig.unlink(missing_ok=True)
     begin = time.monotonic()
     process = subprocess.Popen([binary, "serve", "--data-dir", folder, "--listen", "127.0.0.1:0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not kubeconfig.exists():
         if process.poll() is not None:
-            raise RuntimeError("the server ended")
+            raise RuntimeError("the server exited")
         time.sleep(0.0005)
     port = int(re.search(r"server: https://127.0.0.1:(\d+)", kubeconfig.read_text()).group(1))
     while not answers(port):
@@ -51,14 +52,8 @@ def one(binary, folder):
     return took, resident, (time.monotonic() - begin) * 1000
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def assets(binary, folder):
-    """As envtest: etcd until it is healthy, then kube-apiserver until it is."""
+    """Like envtest: starts etcd and waits until it is healthy, then the same for kube-apiserver."""
     here = pathlib.Path(folder)
     subprocess.run([binary, "envtest-assets", here / "bin"], check=True, stdout=subprocess.DEVNULL)
     client, port = free_port(), free_port()

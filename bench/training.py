@@ -1,7 +1,8 @@
-"""training.py BINARY: the requests that the profile for the release build is taken from (`./dev profile`).
+"""training.py BINARY: the load for recording the profile of release builds (`./dev profile`).
 
-A server gets what real ones get most: applies that create, repeat and change, reads and lists in every format, watches, the other
-writes and, from the recordings, a little of everything. What runs here counts as hot when the binary is laid out and optimised.
+The most common requests of real clusters: applies that create, repeat and change, reads and lists in every format, watches,
+other writes and, from the recordings, a little of everything. Code that runs here is treated as hot when the binary is
+optimised.
 """
 import json
 import pathlib
@@ -13,7 +14,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OBJECTS = 400
-PODS_AT_START = 1500  # Several pages of the list that a start begins with.
+PODS_AT_START = 1500  # Several pages of the initial list of a start.
 WATCHERS = 100
 FORMATS = {
     "json": "application/json",
@@ -57,7 +58,7 @@ DEPLOYMENT = {
 
 
 def send(url, folder, requests, parallel):
-    """Sends them over a few HTTP/2 connections. Each: (method, path, accept, content type, body or None)."""
+    """Sends requests over a few HTTP/2 connections. Each is (method, path, accept, content type, body or None)."""
     who = f"cacert = {folder}/pki/ca.crt\ncert = {folder}/pki/admin.crt\nkey = {folder}/pki/admin.key"
     config = []
     with tempfile.TemporaryDirectory() as bodies:
@@ -73,7 +74,7 @@ def send(url, folder, requests, parallel):
 
 
 class Server:
-    """A server on a data directory, which may be what an earlier one left."""
+    """A server on a data directory, which may be left over from an earlier one."""
 
     def __init__(self, binary, folder, *flags):
         self.folder = folder
@@ -83,7 +84,7 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not kubeconfig.exists() or not kubeconfig.stat().st_size:
             if self.process.poll() is not None:
-                raise SystemExit("training: the server ended")
+                raise SystemExit("training: the server exited")
             time.sleep(0.01)
         self.url = re.search(r"server: (\S+)", kubeconfig.read_text()).group(1)
 
@@ -128,7 +129,7 @@ def train(server):
             server.curl([("GET", f"{collection}/training-{i % OBJECTS}", accept, None, None) for i in range(OBJECTS)])
             list_accept = accept.replace("PartialObjectMetadata", "PartialObjectMetadataList")
             server.curl([("GET", collection + query, list_accept, None, None) for query in ("", "", "?limit=50", "?labelSelector=no%3Dsuch", "?labelSelector=app")], 1)
-    # Watchers, and the changes that they see.
+    # Watchers, and changes for them.
     for accept in (FORMATS["json"], FORMATS["dropped"], FORMATS["protobuf"]):
         watchers = subprocess.Popen([sys.executable, __file__, "--watch", server.url, server.folder, accept])
         time.sleep(2)
@@ -143,7 +144,7 @@ def train(server):
 
 
 def fill(server):
-    """Pods as nodes have them, each with an address of its own, for the next start to read."""
+    """Pods as on real nodes, each with its own address, to be read by the next start."""
     pods, exemplar = "/api/v1/namespaces/default/pods", json.loads((ROOT / "bench/data/pod.json").read_text())
     metadata = {key: exemplar["metadata"][key] for key in ("labels", "annotations") if key in exemplar["metadata"]}
     numbers = range(OBJECTS, OBJECTS + PODS_AT_START)

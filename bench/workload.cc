@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <random>
 
@@ -16,8 +15,8 @@
 namespace holdfast::bench {
 namespace {
 
-// What is a pod's own, as it stands in an app's template. All of fixed length, so that a pod is a copy with places
-// overwritten.
+// Pod-specific text in the template of an app. Each has a fixed length, so that a pod is a copy of the template with
+// these places overwritten.
 struct Own {
   std::string_view exemplar;  // Text in the exemplar.
   std::string_view holder;    // Text in the template.
@@ -46,7 +45,7 @@ std::string word(std::mt19937_64& random, size_t letters) {
   return out;
 }
 
-// The pod's own text in place of kOwn[which].holder.
+// The pod-specific text that replaces kOwn[which].holder.
 std::string own_text(size_t pod, size_t which) {
   std::mt19937_64 random(pod * 16 + which);
   char text[32];
@@ -77,7 +76,7 @@ std::string own_text(size_t pod, size_t which) {
   }
 }
 
-// Pods of one app stand together and are named so that keys ascend: three places count them, two are random.
+// Pods of one app are adjacent and named in ascending key order: three characters are a counter, two are random.
 constexpr std::string_view kSuffixDigits = "2456789bcdfghjklmnpqrstvwxz";
 constexpr size_t kPodsPerApp = kSuffixDigits.size() * kSuffixDigits.size() * kSuffixDigits.size();
 std::string suffix(size_t pod, size_t within) {
@@ -100,7 +99,7 @@ std::vector<size_t> places_of(std::string_view text, std::string_view what) {
   return places;
 }
 
-// A Protobuf varint of five bytes: seconds of this century.
+// A Protobuf varint of five bytes, which fits the seconds of this century.
 std::string seconds_varint(uint64_t seconds) {
   std::string out;
   for (; seconds >= 0x80; seconds >>= 7) out += static_cast<char>(seconds | 0x80);
@@ -108,7 +107,7 @@ std::string seconds_varint(uint64_t seconds) {
   return out;
 }
 
-// FieldsV1 as nested maps, to add to.
+// FieldsV1 as nested maps, for adding entries.
 struct Fields : std::map<std::string, Fields> {
   Fields& at_path(std::initializer_list<std::string_view> path) {
     Fields* node = this;
@@ -239,7 +238,7 @@ Result<Workload> Workload::make(const std::string& exemplar, const Options& opti
           set["f:value"];
         }
       }
-      // Up to three more managers: a deployer, an autoscaler, an injector.
+      // Up to three additional managers: a deployer, an autoscaler, an injector.
       const size_t more = random() % 4;
       for (size_t i = 0; i < more; ++i) {
         Fields fields;
@@ -343,13 +342,6 @@ std::vector<ownership::ManagedEntry> Workload::managed(size_t i) const {
                        .fields = texts[m]});
   }
   return entries;
-}
-
-uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  uint64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace holdfast::bench

@@ -1,5 +1,5 @@
-// 100,000 pods as a cluster would hold them, made from one exemplar: many pods of each app, alike but for what is the
-// pod's own (name, uid, IP, node, container IDs, times).
+// 100,000 pods as in a real cluster, generated from one exemplar: many pods per app, identical except for pod-specific
+// values (name, uid, IP, node, container IDs, times).
 //
 // Homogeneous: every app is the exemplar under another name. Mixed: each app has its own random environment variables,
 // annotations, labels, and two to five managers.
@@ -23,7 +23,7 @@ class Workload {
     size_t pods = 100000;
     size_t apps = 200;
     bool mixed = false;
-    // Makes another stored form of an app's template: what is a pod's own must keep its length.
+    // Converts the template of an app to another stored form. Pod-specific values must keep their length.
     std::function<std::string(std::string)> store_as = nullptr;
   };
   // `exemplar`: a pod as YAML or JSON.
@@ -37,7 +37,7 @@ class Workload {
   std::string key(size_t i) const;
   // As kube-apiserver stores it: Protobuf in its envelope, managedFields inside.
   std::string stored(size_t i) const;
-  // Its managedFields; texts are valid until the next call on this thread.
+  // The managedFields of pod `i`; strings are valid until the next call on this thread.
   std::vector<ownership::ManagedEntry> managed(size_t i) const;
 
  private:
@@ -46,8 +46,5 @@ class Workload {
   Options options_;
   std::vector<std::unique_ptr<App>> apps_;
 };
-
-// Resident memory of this process now, in bytes.
-uint64_t resident_bytes();
 
 }  // namespace holdfast::bench

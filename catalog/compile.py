@@ -3,8 +3,8 @@
 
     compile.py OUT_DIR        writes OUT_DIR/catalog_{core,groups,machinery,index}.cc and catalog.inc
 
-The format is described in README.md beside this file. Nothing is parsed when the program starts: every table is
-constant data whose only cost is the loader's relocation of its pointers.
+The format is described in README.md next to this file. Nothing is parsed when the program starts: every table is constant
+data whose only cost is the relocation of its pointers by the loader.
 """
 import json
 import os
@@ -61,7 +61,7 @@ class Named:
 class Field:
     def __init__(self):
         self.name, self.number, self.type, self.pointer, self.inlined = "", 0, "", False, False
-        self.omit_empty = self.omit_zero = self.required = self.root_only = False
+        self.omit_empty = self.omit_zero = self.empty_differs = self.required = self.root_only = False
         self.list_kind, self.list_keys, self.map_kind = None, [], None
         self.patch, self.merge_key = [], ""
         self.default, self.enum, self.gate, self.items = None, None, None, None
@@ -129,6 +129,8 @@ def parse_field(line, where):
             field.omit_empty = True
         elif flag == "omitzero":
             field.omit_zero = True
+        elif flag == "emptydiffers":
+            field.empty_differs = True
         elif flag == "required":
             field.required = True
         elif flag == "root":
@@ -268,7 +270,7 @@ class Unit:
         return "&" + self.share("kDefault", "Value {}", f" = {text}")
 
     def resolve(self, text, package, where):
-        """The catalog's spelling of a named or base type -> (C++ expression, Go's name, Named or None)."""
+        """Resolves the catalog's spelling of a named or base type -> (C++ expression, Go's name, Named or None)."""
         if text in BASE:
             return f"&base_{text}", BASE[text][1], None
         full = text if "." in text else f"{package.name}.{text}"
@@ -297,7 +299,7 @@ class Unit:
             return "&" + self.share("kType", "Type {}", body), go_name, None
         expression, go_name, named = self.resolve(text, package, where)
         if field and field.list_kind and named is not None and named.keyword == "list":
-            # A named list whose merge behaviour the field states: the same list, with those keys.
+            # A named list whose merge behaviour is declared by the field: the same list with those keys.
             element, _, _ = self.type_expression(named.element, named.package, where)
             parts = [f".shape = Shape::List, .name = {quote(named.full)}, .element = {element}, "
                      f".list_kind = ListKind::{field.list_kind}"]
@@ -315,8 +317,8 @@ class Unit:
         parts.append(f".type = {expression}")
         if field.number:
             parts.append(f".number = {field.number}")
-        for flag, name in ((field.omit_empty, "omit_empty"), (field.omit_zero, "omit_zero"), (field.pointer, "pointer"),
-                           (field.required, "required"), (field.inlined, "inlined")):
+        for flag, name in ((field.omit_empty, "omit_empty"), (field.omit_zero, "omit_zero"), (field.empty_differs, "empty_differs"),
+                           (field.pointer, "pointer"), (field.required, "required"), (field.inlined, "inlined")):
             if flag:
                 parts.append(f".{name} = true")
         if field.map_kind and (field.map_kind == "Granular" or not field.type.startswith("map[")):
@@ -338,7 +340,7 @@ class Unit:
         return "{" + ", ".join(parts) + "}"
 
     def plan(self, field, named):
-        """How the Protobuf codec reads the field, and when JSON leaves it out: see FieldPlan in types.h."""
+        """How the Protobuf codec reads the field, and when JSON omits it: see FieldPlan in types.h."""
         text, repeated, wrapped = field.type, False, False
         named_type = None
         if text.startswith("[]") or text.startswith("map["):
@@ -372,7 +374,7 @@ class Unit:
         elif shape == "Any":
             omit = "kWhenAbsent"
         else:
-            omit = "kShown"  # A struct, which omitempty does not help.
+            omit = "kShown"  # omitempty has no effect on a struct.
         return how, omit
 
     def define(self, named):
@@ -433,7 +435,7 @@ class Unit:
 
 
 def flatten(named, types):
-    """Members as JSON sees them: (owning struct's id, position in its fields, name)."""
+    """Members as in JSON: (id of the owning struct, position in its fields, name)."""
     members = []
     for i, field in enumerate(named.fields):
         if field.inlined:

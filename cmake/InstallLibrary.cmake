@@ -2,7 +2,7 @@
 # their public headers and a CMake package.
 #
 # Headers are installed as <holdfast/MODULE/HEADER.h>: the public header of each module and the headers that it includes.
-# Their includes are rewritten to that form, so that only the folder above goes on a user's include path.
+# Their includes are rewritten to that form, so that users only need the parent directory on their include path.
 set(library_modules base value types codec schema ownership)
 add_library(libholdfast STATIC)
 set_target_properties(libholdfast PROPERTIES OUTPUT_NAME holdfast EXPORT_NAME holdfast)

@@ -1,9 +1,9 @@
 # module(<name> SOURCES ... USES <modules> LINKS <external libraries> TESTS ... FUZZ ... BENCH ...)
 #
 # One folder under src/ is one module with one public header, <name>/<name>.h (base/ is a toolbox with one
-# header per tool). USES names the modules whose headers it may include; tests/architecture_test.py holds it to that.
+# header per tool). USES names the modules whose headers it may include; tests/architecture_test.py enforces it.
 # TESTS become one test program, FUZZ one libFuzzer program per file, BENCH one benchmark program.
-add_custom_target(unit_tests)  # What the label `unit` needs built.
+add_custom_target(unit_tests)  # Builds the tests with the label `unit`.
 function(module name)
   cmake_parse_arguments(R "" "" "SOURCES;USES;LINKS;TESTS;TEST_LINKS;FUZZ;BENCH;BENCH_LINKS" ${ARGN})
   set(lib holdfast_${name})
@@ -20,7 +20,7 @@ function(module name)
   endforeach()
   target_link_libraries(${lib} ${scope} ${R_LINKS} Threads::Threads)
 
-  # Each public header must compile alone.
+  # Each public header must compile on its own.
   file(GLOB public_headers RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${name}.h)
   if(name STREQUAL "base")
     file(GLOB public_headers RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/*.h)

@@ -1,4 +1,4 @@
-// Applies one object: the smallest program.
+// Applies one object: a minimal program.
 #include <cstdio>
 
 #include "holdfast/apply/core_v1.h"

@@ -1,8 +1,8 @@
 // A controller: every ConfigMap with the label example.com/site gets a Deployment that serves it, and a Service.
 //
-// What it shows: informers that share one connection and leave managedFields out, a work queue, generated apply
-// configurations, and unsetting: when a site stops asking for a fixed number of replicas, the field is removed and
-// stays removed, so that an autoscaler can own it.
+// It demonstrates informers that share one connection and omit managedFields, a work queue, generated apply
+// configurations, and unsetting: when a site no longer specifies a number of replicas, the field is removed and stays
+// removed, so that an autoscaler can own it.
 //
 //   controller [NAMESPACE]    all namespaces by default; ends on SIGINT and SIGTERM
 #include <csignal>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kManager = "site-controller";
 
-// What a site asks for.
+// The configuration of a site.
 struct Site {
   Object object;
   std::string name, space, image;
@@ -73,7 +73,7 @@ class Sites {
       : client_(client),
         controller_(client, [this](std::string key) { return reconcile(std::move(key)); }, {.workers = 4}) {
     sites_ = controller_.follow(builtin("v1", "ConfigMap"), {.space = space, .label_selector = "example.com/site"});
-    // Somebody who changes or deletes what we made gets it back.
+    // Restores owned objects that others change or delete.
     controller_.follow_owned(builtin("apps/v1", "Deployment"), "ConfigMap", {.space = space});
     controller_.follow_owned(builtin("v1", "Service"), "ConfigMap", {.space = space});
   }
@@ -82,9 +82,9 @@ class Sites {
   void stop() { controller_.stop(); }
 
  private:
-  Task<Result<Again>> reconcile(std::string key) {
+  Task<Result<ReconcileResult>> reconcile(std::string key) {
     const std::optional<Stored> stored = sites_->get(key);
-    if (!stored) co_return Again{};  // Garbage collection takes what it owned.
+    if (!stored) co_return ReconcileResult{};  // Garbage collection deletes what it owned.
     const Site site = read_site(stored->get());
     Result<Object> deployment =
         co_await client_.api<apps_v1::Deployment>(site.space).apply(deployment_of(site), {.force = true});
@@ -94,7 +94,7 @@ class Sites {
     if (!service) co_return service.take_error();
     printf("reconciled %s\n", key.c_str());
     fflush(stdout);
-    co_return Again{};
+    co_return ReconcileResult{};
   }
 
   Client& client_;
@@ -105,7 +105,7 @@ class Sites {
 }  // namespace
 
 int main(int count, char** arguments) {
-  // Before any thread starts, so that all of them leave the signals to sigwait.
+  // Block signals before any thread starts, so that only sigwait receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who asks, as whom, how much at once, and what is written down about it: the stories of access.
+"""Access control scenarios: authentication, impersonation, priority and fairness, and auditing.
 
 access_test.py PATH/TO/holdfast
 """
@@ -54,7 +54,7 @@ def tearDownModule():
 
 
 def events(audit_id, count):
-    """The events of one request, once there are so many."""
+    """The events of one request, once that many exist."""
     found = []
 
     def all_there():
@@ -67,7 +67,7 @@ def events(audit_id, count):
 
 
 class AuditTest(unittest.TestCase):
-    def test_a_request_is_told_as_the_policy_wants_it(self):
+    def test_requests_are_audited_at_the_level_of_the_policy(self):
         secret = {"metadata": {"name": "au"}, "stringData": {"a": "b"}}
         users.admin("POST", "/api/v1/namespaces/default/secrets", secret, headers={"Audit-ID": "sec", "User-Agent": "test/1"})
         event, = events("sec", 1)
@@ -82,7 +82,7 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(event["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": "",
                                                 "holdfast/field-manager": "test"})
 
-    def test_answers_are_told_without_managed_fields(self):
+    def test_audited_responses_omit_managed_fields(self):
         users.admin("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "au"}, "data": {"a": "b"}},
                     headers={"Audit-ID": "made"})
         event, = events("made", 1)
@@ -96,7 +96,7 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(event["responseStatus"]["status"], "Success")
         self.assertEqual(event["responseObject"]["details"]["name"], "au")
 
-    def test_whoever_has_the_answer_finds_the_events(self):
+    def test_events_are_written_before_the_response_arrives(self):
         log = users.server.data_dir / "audit.log"
         def told(audit_id):
             return [event["stage"] for event in map(json.loads, log.read_text().splitlines()) if event["auditID"] == audit_id]
@@ -114,7 +114,7 @@ class AuditTest(unittest.TestCase):
         users.admin("GET", "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=1", headers={"Audit-ID": "watch"})
         self.assertEqual([event["stage"] for event in events("watch", 3)], ["RequestReceived", "ResponseStarted", "ResponseComplete"])
 
-    def test_refusals_are_told(self):
+    def test_denied_requests_are_audited(self):
         users.call("GET", "/api/v1/secrets", token="plain-token", headers={"Audit-ID": "no"})
         received, complete = events("no", 2)
         self.assertNotIn("responseStatus", received)
@@ -124,7 +124,7 @@ class AuditTest(unittest.TestCase):
         event, = events("who", 1)
         self.assertEqual((event["stage"], event["user"], event["responseStatus"]["code"]), ("ResponseStarted", {}, 401))
 
-    def test_both_are_told_when_one_acts_as_another(self):
+    def test_impersonation_records_both_users(self):
         users.admin("GET", "/api/v1/pods", headers={"Audit-ID": "as", "Impersonate-User": "jane", "Impersonate-Group": "ops"})
         event = events("as", 2)[1]
         self.assertEqual(event["user"]["username"], "admin")
@@ -138,14 +138,14 @@ class AuditTest(unittest.TestCase):
         found.pop("holdfast/field-manager", None)
         return answer, found
 
-    def test_pod_security_says_what_it_enforced_and_what_it_would_have(self):
+    def test_pod_security_annotates_enforced_and_audited_levels(self):
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         prefix = "pod-security.kubernetes.io/"
         users.made("/api/v1/namespaces", {"metadata": {"name": "plain"}})
         users.made("/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {
             prefix + "enforce": "baseline", prefix + "audit": "restricted", prefix + "audit-version": "v1.30"}}})
         merge = "application/merge-patch+json"
-        # Wait for the account that pods run as.
+        # Wait for the service account of the pods.
         for namespace in ("plain", "strict"):
             users.when(lambda: users.admin("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").code == 200)
         answer, found = self.annotations("ps1", "POST", "/api/v1/namespaces/plain/pods", pod)
@@ -166,7 +166,7 @@ class AuditTest(unittest.TestCase):
         self.assertEqual(sorted(self.annotations("ps6", "POST", "/apis/apps/v1/namespaces/strict/deployments", deployment)[1]), [prefix + "audit-violations"])
         self.assertEqual(self.annotations("ps7", "POST", "/apis/apps/v1/namespaces/plain/deployments", deployment)[1], {})
 
-    def test_old_apis_tokens_and_webhooks_that_failed_are_told(self):
+    def test_deprecated_apis_tokens_and_failed_webhooks_are_annotated(self):
         self.assertEqual(self.annotations("old", "GET", "/api/v1/namespaces/default/endpoints")[1], {"k8s.io/deprecated": "true"})
         users.made("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "told"}})
         _, found = self.annotations("token", "POST", "/api/v1/namespaces/default/serviceaccounts/told/token", {"spec": {}})
@@ -197,7 +197,7 @@ class ImpersonationTest(unittest.TestCase):
         answer = users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, token=token, headers=headers)
         return answer.json["status"]["userInfo"] if answer.code == 201 else answer.message
 
-    def test_whom_the_headers_name(self):
+    def test_impersonation_headers(self):
         self.assertEqual(self.me({"Impersonate-User": "jane", "Impersonate-Uid": "7", "Impersonate-Extra-example.com%2fscopes": "a"}),
                          {"username": "jane", "uid": "7", "groups": ["system:authenticated"], "extra": {"example.com/scopes": ["a"]}})
         self.assertEqual(self.me({"Impersonate-User": "system:serviceaccount:default:robot"})["groups"],
@@ -205,11 +205,11 @@ class ImpersonationTest(unittest.TestCase):
         self.assertEqual(self.me({"Impersonate-User": "system:node:n1"})["groups"], ["system:nodes", "system:authenticated"])
         self.assertEqual(self.me({"Impersonate-User": "system:anonymous"}), 'selfsubjectreviews.authentication.k8s.io is forbidden: User '
                          '"system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope')
-        # Only the older right goes so far.
+        # Only the older permission goes that far.
         self.assertEqual(self.me({"Impersonate-User": "root", "Impersonate-Group": "system:masters"})["groups"],
                          ["system:masters", "system:authenticated"])
 
-    def test_a_limited_right(self):
+    def test_constrained_impersonation(self):
         grant(users, "as-jane", [rule("impersonate:user-info", ["authentication.k8s.io"], "users", ["jane"]),
                                  rule("impersonate-on:user-info:create", ["authentication.k8s.io"], "selfsubjectreviews")], "plain")
         as_plain = lambda headers: self.me(headers, "plain-token")
@@ -220,7 +220,7 @@ class ImpersonationTest(unittest.TestCase):
 
 
 class RolesTest(unittest.TestCase):
-    def test_roles_that_gather_others_are_filled(self):
+    def test_aggregated_roles_are_filled(self):
         rules = lambda name: users.admin("GET", f"{RBAC}/clusterroles/{name}").json["rules"]
         users.when(lambda: all(rules(name) for name in ("admin", "edit", "view")))
         managed = users.admin("GET", f"{RBAC}/clusterroles/view").json["metadata"]["managedFields"]
@@ -232,7 +232,7 @@ class RolesTest(unittest.TestCase):
         users.admin("DELETE", f"{RBAC}/clusterroles/widgets")
         users.when(lambda: mine not in rules("admin"))
 
-    def test_the_status_of_a_claim_has_rights_of_its_own(self):
+    def test_claim_status_requires_its_own_permissions(self):
         claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
         users.made("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpus"}, "spec": {}})
         users.made(claims, {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpus"}}]}}})
@@ -255,8 +255,8 @@ class RolesTest(unittest.TestCase):
         grant(users, "claim-driver", [rule("arbitrary-node:patch", ["resource.k8s.io"], "resourceclaims/driver", ["gpu.example.com"])], "plain")
         users.when(lambda: patch("plain-token", state).code == 200)
 
-    def test_who_may_only_read_opens_no_streams(self):
-        """A WebSocket begins with GET, and runs commands all the same."""
+    def test_read_permission_does_not_allow_streams(self):
+        """A WebSocket request begins with GET, but can run commands."""
         users.made("/api/v1/namespaces/default/pods", {"metadata": {"name": "streamed"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
         grant(users, "stream-reader", [rule("get", [""], "pods/exec pods/attach pods/portforward")], "tenant", "default")
         ask = lambda what: users.call("GET", f"/api/v1/namespaces/default/pods/streamed/{what}", token="tenant-token")
@@ -267,7 +267,7 @@ class RolesTest(unittest.TestCase):
         users.when(lambda: ask("exec").code == 400)
         self.assertEqual(ask("exec").message, "pod streamed does not have a host assigned")
 
-    def test_what_may_i(self):
+    def test_self_subject_rules_review(self):
         grant(users, "reader", [rule("get list", [""], "pods")], "tenant", "default")
         ask = lambda: users.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}},
                                  token="tenant-token").json["status"]
@@ -276,7 +276,7 @@ class RolesTest(unittest.TestCase):
 
 
 class ServiceAccountTest(unittest.TestCase):
-    def test_a_pod_runs_as_an_account_with_its_token(self):
+    def test_pods_get_a_service_account_with_a_token(self):
         users.made("/api/v1/namespaces", {"metadata": {"name": "team"}})
         pod = users.made("/api/v1/namespaces/team/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
         self.assertEqual(pod["spec"]["serviceAccountName"], "default")
@@ -303,7 +303,7 @@ class ServiceAccountTest(unittest.TestCase):
 class FairnessTest(unittest.TestCase):
     FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
 
-    def test_answers_tell_their_flow(self):
+    def test_responses_name_their_flow(self):
         answer = users.call("GET", "/healthz")
         schema = users.admin("GET", self.FLOW + "/flowschemas/probes").json
         level = users.admin("GET", self.FLOW + "/prioritylevelconfigurations/exempt").json
@@ -311,7 +311,7 @@ class FairnessTest(unittest.TestCase):
         self.assertEqual(answer.headers["X-Kubernetes-PF-PriorityLevel-UID"], level["metadata"]["uid"])
         self.assertIsNone(users.call("GET", "/healthz", token="wrong").headers["X-Kubernetes-PF-FlowSchema-UID"])
 
-    def test_a_flow_that_takes_too_much_is_told_to_come_again(self):
+    def test_requests_over_the_limit_get_429(self):
         users.made(self.FLOW + "/prioritylevelconfigurations", {"metadata": {"name": "narrow"}, "spec": {
             "type": "Limited", "limited": {"nominalConcurrencyShares": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}}}})
         users.made(self.FLOW + "/flowschemas", {"metadata": {"name": "narrow"}, "spec": {
@@ -324,21 +324,21 @@ class FairnessTest(unittest.TestCase):
         self.assertEqual(answer.text, "Too many requests, please try again later.\n")
         self.assertEqual(answer.headers["Retry-After"], "1")
         self.assertTrue(answer.headers["Content-Type"].startswith("text/plain"))
-        self.assertEqual(ask("tenant-token").code, 200)  # Others do not suffer.
+        self.assertEqual(ask("tenant-token").code, 200)  # Other flows are not affected.
         metrics = users.admin("GET", "/metrics").text
         self.assertRegex(metrics, r'apiserver_flowcontrol_rejected_requests_total\{flow_schema="narrow",priority_level="narrow",'
                          r'reason="concurrency-limit"\} [1-9]')
         users.admin("DELETE", self.FLOW + "/flowschemas/narrow")
         users.when(lambda: ask("plain-token").code == 200)
 
-    def test_who_finds_no_seat_waits_for_one(self):
+    def test_requests_without_a_seat_are_queued(self):
         server = access_helper.start(BINARY, "--max-requests-inflight=1", "--max-mutating-requests-inflight=0")
         try:
             own = access_helper.Users(server)
             grant(own, "maker", [rule("create list", [""], "configmaps")], "plain", "default")
             path = "/api/v1/namespaces/default/configmaps"
             own.when(lambda: own.call("GET", path, token="plain-token").code == 200)
-            # Sixty at once for one seat: all are served, one after the other.
+            # Sixty concurrent requests for one seat: all are served, one at a time.
             codes = []
             threads = [threading.Thread(target=lambda i=i: codes.append(
                 own.call("POST", path, {"metadata": {"name": f"c{i}"}}, token="plain-token").code)) for i in range(60)]
@@ -353,7 +353,7 @@ class FairnessTest(unittest.TestCase):
 
 
 class SecretTokens(unittest.TestCase):
-    """Tokens in Secrets: issued for the account that a Secret names, good while both are there."""
+    """Tokens in Secrets: issued for the account named by the Secret, valid while both exist."""
     SECRETS, ACCOUNTS = "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/serviceaccounts"
 
     def make(self, name, account):
@@ -370,7 +370,7 @@ class SecretTokens(unittest.TestCase):
         return users.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
                           {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}, token=token)
 
-    def test_a_secret_gets_a_token_that_is_good_while_the_secret_holds_it(self):
+    def test_secret_tokens_are_valid_while_the_secret_exists(self):
         account = users.made(self.ACCOUNTS, {"metadata": {"name": "ci"}})
         self.make("ci-token", "ci")
         secret, token = self.token("ci-token")
@@ -397,7 +397,7 @@ class SecretTokens(unittest.TestCase):
         users.admin("PATCH", self.SECRETS + "/ci-token", {"data": {"token": base64.b64encode(b"another").decode()}}, headers=merge)
         self.assertEqual(self.whoami(token).code, 401)
 
-    def test_a_secret_says_on_which_day_its_token_was_last_used(self):
+    def test_secrets_record_the_day_of_last_use(self):
         users.made(self.ACCOUNTS, {"metadata": {"name": "daily"}})
         self.make("daily-token", "daily")
         _, token = self.token("daily-token")
@@ -417,7 +417,7 @@ class SecretTokens(unittest.TestCase):
         self.assertEqual(self.whoami(token).code, 201)
         users.when(lambda: secret()["labels"][label] != "2020-01-01")
 
-    def test_a_secret_goes_with_its_account(self):
+    def test_secrets_are_deleted_with_their_account(self):
         users.made(self.ACCOUNTS, {"metadata": {"name": "gone"}})
         self.make("gone-token", "gone")
         _, token = self.token("gone-token")

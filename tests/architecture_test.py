@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Holds the modules to what their CMake files declare.
+"""Checks that the modules conform to their CMake files.
 
-A module may include its own headers and the public headers of the modules in its USES; everything it USES it must
-include somewhere; modules use only modules that stand before them in the list of the top CMakeLists.txt.
+A module may include its own headers and the public headers of the modules in its USES; it must include every module in its
+USES somewhere; modules use only modules listed before them in the top-level CMakeLists.txt.
 """
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# They wait for their tasks by themselves: a connection for its handlers, a client for its connections, a cache for its feed.
+# These wait for their own tasks: a connection for its handlers, a client for its connections, a cache for its feed.
 OWNERS_OF_TASKS = {"src/net/stream.cc", "src/net/client.cc", "src/cache/cache.cc"}
-# Tables by text need not hide which keys collide where the server itself names them, or an administrator with an object for each.
+# Hash tables whose string keys come from the server itself, or from an administrator with one object per key: collisions
+# need not be unpredictable.
 OWN_KEYS = {"src/api/api.cc", "src/cel/checker.cc", "src/cel/environment.h", "src/cel/estimate.cc", "src/cel/functions.h", "src/cel/library.cc",
             "src/cel/program.cc", "src/policy/index.h", "src/resource/registry.h"}
 KEYWORDS = {"SOURCES", "USES", "LINKS", "TESTS", "TEST_LINKS", "FUZZ", "BENCH", "BENCH_LINKS"}
@@ -39,7 +40,7 @@ def module_order():
 
 
 def is_public(module, header):
-    """The header named after the module, the headers that one includes, and every header of base."""
+    """The header named after the module, the headers that it includes, and every header of base."""
     if module == "base" or header == f"{module}/{module}.h":
         return True
     public = (ROOT / "src" / module / f"{module}.h").read_text()
@@ -47,7 +48,7 @@ def is_public(module, header):
 
 
 def missing_names():
-    """What ARCHITECTURE.md names and the sources do not have: paths, functions `name()`, types and constants."""
+    """Names in ARCHITECTURE.md that the sources do not contain: paths, functions `name()`, types and constants."""
     sources = "\n".join(file.read_text() for file in sorted((ROOT / "src").rglob("*")) if file.suffix in (".h", ".cc"))
     builds = "\n".join(file.read_text() for file in sorted(ROOT.glob("src/*/CMakeLists.txt")) + sorted(ROOT.glob("cmake/*.cmake")))
     words = set(re.findall(r"\w+", sources + builds))
@@ -75,22 +76,23 @@ def main():
             continue
         for used in uses:
             if used not in order or order.index(used) >= order.index(module):
-                problems.append(f"{module} USES {used}, which does not stand before it")
+                problems.append(f"{module} USES {used}, which is not listed before it")
         included = set()
         for file in sorted((ROOT / "src" / module).rglob("*")):
             if file.suffix not in (".h", ".cc"):
                 continue
             test_code = re.search(r"_(test|fuzz|bench)\.cc$", file.name) or re.search(r"testing|^test_", file.stem)
-            # Whoever starts a task waits for it: see base/task_group.h.
-            # (The client library's tasks share what they use.)
+            # Every task is awaited by its owner: see base/task_group.h. (Tasks of the client library share ownership of what
+            # they use.)
             if not test_code and module not in ("base", "client") and re.search(r"(?<![\w.>])spawn\(", file.read_text()):
                 if str(file.relative_to(ROOT)) not in OWNERS_OF_TASKS:
                     problems.append(f"{file.relative_to(ROOT)} starts a task without a TaskGroup")
-            # Keys from outside: nobody may know which of them collide (base/hash.h). The client and the command line trust their server.
+            # Keys from outside: collisions must be unpredictable (base/hash.h). The client and the command line trust their
+            # server.
             if not test_code and module not in ("client", "cli", "applygen") and str(file.relative_to(ROOT)) not in OWN_KEYS:
                 for table in re.findall(r"unordered_(?:map|set)<std::string[^;\n]*", file.read_text()):
                     if "KeyHash" not in table:
-                        problems.append(f"{file.relative_to(ROOT)} has a table of texts without KeyHash: {table}")
+                        problems.append(f"{file.relative_to(ROOT)} has a hash table with string keys without KeyHash: {table}")
             for header in re.findall(r'^#include "([^"]+)"', file.read_text(), re.M):
                 owner = header.split("/")[0]
                 if owner == module or owner not in modules:

@@ -1,4 +1,5 @@
-"""Requests that are made to cost as much as they can, for the tests that refuse them and the benchmark that weighs them."""
+"""Requests designed to be as expensive as possible, for the tests that check their rejection and the benchmark that measures
+their cost."""
 import base64
 import contextlib
 import http.client
@@ -6,7 +7,7 @@ import json
 import socket
 import ssl
 
-http.client._MAXHEADERS = 10_000  # Answers may carry a warning for each field.
+http.client._MAXHEADERS = 10_000  # Responses may contain a warning per field.
 
 GROUP = "attacks.example.com"
 THINGS = f"/apis/{GROUP}/v1/namespaces/mine/things"
@@ -14,8 +15,8 @@ THINGS = f"/apis/{GROUP}/v1/namespaces/mine/things"
 
 @contextlib.contextmanager
 def idle_connections(users, count):
-    """Opens that many connections from an address of their own, which say nothing after the handshake; fewer if the server does
-    not take them. Gives those that are open."""
+    """Opens that many connections from their own address, which send nothing after the handshake; fewer if the server
+    rejects them. Returns the open ones."""
     context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
     with contextlib.ExitStack() as held:
         opened, refused = [], 0
@@ -24,14 +25,14 @@ def idle_connections(users, count):
                 plain = held.enter_context(socket.create_connection((users.host, users.port), timeout=10, source_address=("127.0.0.2", 0)))
                 opened.append(held.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1")))
             except TimeoutError:
-                break  # It waits for a descriptor.
+                break  # The server is out of descriptors.
             except OSError:
                 refused += 1
         yield opened
 
 
 def definition(preserve=True):
-    """A kind whose spec takes anything (or, without `preserve`, only spec.known)."""
+    """A kind whose spec accepts anything (or, without `preserve`, only spec.known)."""
     spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True} if preserve else \
         {"type": "object", "properties": {"known": {"type": "string"}}}
     plural = "things" if preserve else "stricts"
@@ -42,7 +43,7 @@ def definition(preserve=True):
 
 
 def thing(name, spec="{}", metadata=""):
-    """JSON text, since most of these are not to be made by way of Python's own objects."""
+    """As JSON text, because most of these cannot be built from Python objects."""
     return f'{{"apiVersion":"{GROUP}/v1","kind":"Thing","metadata":{{"name":"{name}"{metadata}}},"spec":{spec}}}'
 
 
@@ -51,13 +52,13 @@ def nested(levels):
 
 
 def repeated_members(count):
-    """One member given again and again, each time a map with another member."""
+    """One member repeated many times, each time a map with a different member."""
     return '{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",' + \
         ",".join('"spec":{"resourceAttributes":{"extra%d":{}}}' % i for i in range(count)) + "}"
 
 
 def unseeded_xxh3(key):
-    """XXH3 of 8 bytes, with the secret and the seed that everybody knows."""
+    """XXH3 of 8 bytes, with the default secret and seed."""
     mask, factor = (1 << 64) - 1, 0x9FB21C651E98DF25
     hashed = (int.from_bytes(key[4:], "little") | int.from_bytes(key[:4], "little") << 32) ^ 0x1CAD21F72C81017C ^ 0xDB979083E96DD4DE
     hashed ^= (hashed << 49 | hashed >> 15) & mask ^ (hashed << 24 | hashed >> 40) & mask
@@ -68,7 +69,7 @@ def unseeded_xxh3(key):
 
 
 def colliding_keys(count):
-    """Keys of 8 letters which a table that probes linearly, and whose hash is not secret, crowds into an eighth of itself."""
+    """Keys of 8 letters that crowd a linearly probed hash table with a known hash into an eighth of its slots."""
     slots = 1 << (2 * count - 1).bit_length()
     found, number = [], 0
     while len(found) < count:
@@ -80,7 +81,7 @@ def colliding_keys(count):
 
 
 def colliding_token(count):
-    """A token that nobody signed, with that many claims."""
+    """An unsigned token with that many claims."""
     part = lambda text: base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
     claims = "{" + ",".join(f'"{key}":1' for key in colliding_keys(count)) + "}"
     return f'{part(json.dumps({"alg": "ES256"}))}.{part(claims)}.{part("x" * 64)}'
@@ -102,7 +103,7 @@ def owner_references(count):
 
 
 def value_keys(count):
-    """managedFields that own an item of a set, which is a map with many members."""
+    """managedFields that own a set item that is a map with many members."""
     value = "v:" + json.dumps({f"k{i}": i for i in range(count)})
     entry = {"manager": "m", "operation": "Update", "apiVersion": f"{GROUP}/v1", "fieldsType": "FieldsV1",
              "fieldsV1": {"f:spec": {"f:set": {value: {}}}}}
@@ -120,5 +121,5 @@ def large_role(side):
 
 
 def service_ports(count):
-    """A strategic patch of a list that merges by key."""
+    """A strategic merge patch of a list merged by key."""
     return {"spec": {"ports": [{"name": f"p{i}", "port": 1 + i % 65535, "protocol": "TCP"} for i in range(count)]}}

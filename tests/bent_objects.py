@@ -1,10 +1,10 @@
-"""Objects of every kind with all their fields, as the server's own OpenAPI documents describe them, each bent at one place."""
+"""Objects of every kind with all fields from the server's OpenAPI documents, each malformed in one place."""
 import copy
 import pathlib
 import re
 
 CATALOG = pathlib.Path(__file__).resolve().parent.parent / "catalog"
-# What may stand where something else is expected. Null comes first: decoders that check types let it pass.
+# Replacements of the wrong type. Null comes first, because decoders that check types accept it.
 BENDS = (None, [None], {"a": None}, "", "\x00", "x", [], {}, [[]], 0, -1, 1 << 62, 1.5, True, "1Zi", "2026-13-45T99:99:99Z", "255.255.255.256/99", "*", ["x", "x"])
 
 
@@ -12,7 +12,7 @@ GROUP = "bent.example.com"
 
 
 def definition():
-    """A custom resource with everything that looks into its objects: rules, columns, selectors, scale, lists with keys, defaults."""
+    """A custom resource with every feature that inspects its objects: rules, columns, selectors, scale, keyed lists, defaults."""
     text, number = {"type": "string"}, {"type": "integer"}
     spec = {"type": "object", "default": {}, "x-kubernetes-validations": [
         {"rule": "!has(self.name) || self.name != 'never'"}, {"rule": "!has(self.replicas) || !has(oldSelf.replicas) || self.replicas >= 0"},
@@ -92,7 +92,7 @@ class Objects:
         self.kinds.sort(key=lambda kind: (kind.group_version, kind.plural))
 
     def full(self, kind, name):
-        """An object of the kind in which nothing is left out. Most are not valid, which is as good."""
+        """An object of the kind with every field set. Most are invalid, which does not matter."""
         made = self._value(self.schemas[kind.schema], ())
         made.update(apiVersion=kind.group_version, kind=kind.name)
         for member in ("namespace", "uid", "resourceVersion", "managedFields", "deletionTimestamp", "selfLink", "creationTimestamp"):
@@ -128,7 +128,7 @@ class Objects:
 
 
 def places(value, above=()):
-    """The path of everything in it, but for what says which object it is."""
+    """The path of every value in it, except for identifying fields."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in inner:
         path = above + (key,)
@@ -138,7 +138,7 @@ def places(value, above=()):
 
 
 def bent(value, path, bend):
-    """A copy with something else at the path."""
+    """A copy with another value at the path."""
     result = copy.copy(value)
     if len(path) == 1:
         result[path[0]] = copy.deepcopy(bend)
@@ -148,7 +148,7 @@ def bent(value, path, bend):
 
 
 def without(value, path):
-    """A copy that lacks what is at the path."""
+    """A copy without the value at the path."""
     result = copy.copy(value)
     if len(path) == 1:
         del result[path[0]]

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the library into a fresh folder and builds a small program against it: install_test.sh BUILD_DIR COMPILER
+# Installs the library into an empty directory and builds a small program against it: install_test.sh BUILD_DIR COMPILER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$1" --prefix "$work/prefix" --component library >/dev/null
-# Only the folder holdfast/, and in it only public headers.
+# Only the directory holdfast/, with only public headers in it.
 [ "$(ls "$work/prefix/include")" = holdfast ]
 [ ! -e "$work/prefix/include/holdfast/ownership/engine.h" ]
 cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$2" >/dev/null

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""request_fuzz.py HOLDFAST [--requests N | --seconds N] [--seed N]: random requests that know what requests look like.
+"""request_fuzz.py HOLDFAST [--requests N | --seconds N] [--seed N]: structure-aware random requests.
 
-Paths, queries, headers, encodings and bodies are grown from real ones (tests/vectors) and from attacks, then bent: members
-moved, repeated, renamed, nested, given another type; bytes flipped; the request cut off. The server, best one built with
-sanitizers (`./dev fuzz`), must answer or close the connection, and live. The seed repeats a run.
+Paths, queries, headers, encodings and bodies are derived from real ones (tests/vectors) and from attacks, then mutated:
+members moved, repeated, renamed, nested, given another type; bytes flipped; the request truncated. The server, preferably
+built with sanitizers (`./dev fuzz`), must respond or close the connection, and must not crash. The seed reproduces a run.
 """
 import argparse
 import base64
@@ -67,7 +67,7 @@ class Fuzzer:
         self.context = ssl.create_default_context(cafile=str(self.users.pki / "ca.crt"))
 
     def bend(self, value, depth=0):
-        """A copy with something odd in it."""
+        """A mutated copy."""
         dice = self.dice
         if dice.random() < 0.02 or depth > 12:
             return copy.deepcopy(dice.choice(ODD))
@@ -182,7 +182,7 @@ def main():
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--without", default="", help="resources to leave alone: plural,plural")
+    parser.add_argument("--without", default="", help="resources to exclude: plural,plural")
     options = parser.parse_args()
     fuzzer = Fuzzer(os.path.abspath(options.binary), options.seed)
     fuzzer.resources = [resource for resource in fuzzer.resources if resource[1] not in options.without.split(",")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run_fuzz.sh PROGRAM NAME: a short run of one fuzz target, seeded from tests/vectors by what its name says it reads.
-# Runs are deterministic, so that results depend on the change alone. HOLDFAST_FUZZ_SECONDS explores new inputs for that long
-# instead. A finding is kept beside the program and fails the run.
+# run_fuzz.sh PROGRAM NAME: a short run of one fuzz target, seeded from tests/vectors according to its name.
+# Runs are deterministic, so that results depend only on the change. HOLDFAST_FUZZ_SECONDS explores new inputs for that long
+# instead. A finding is saved next to the program and fails the run.
 set -euo pipefail
 program=$1 name=$2
 here=$(cd "$(dirname "$0")" && pwd)

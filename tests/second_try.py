@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Decides after a ctest run that failed: second_try.py BUILD_DIR
+"""Decides the outcome of a failed ctest run: second_try.py BUILD_DIR
 
-Tests named in second_try.txt, with the reason why they cannot be relied on, get one more try, and the summary says so. Every other
-failure stands."""
+Tests listed in second_try.txt, with the reason why they are flaky, are retried once, and the summary reports it. Every other
+failure is final."""
 import pathlib
 import re
 import subprocess
@@ -26,7 +26,7 @@ def main():
     pattern = "^(" + "|".join(re.escape(name) for name in again) + ")$"
     code = subprocess.run(["ctest", "--test-dir", str(build), "--output-on-failure", "-R", pattern], check=False).returncode
     for name in again:
-        print(f"tried a second time: {name} ({listed[name]})")
+        print(f"retried: {name} ({listed[name]})")
     return code
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every way in that must be closed, and that it is.
+"""Checks that every attack path is closed.
 
 security_test.py PATH/TO/holdfast
 """
@@ -39,13 +39,13 @@ users = None
 
 
 class Users(access_helper.Users):
-    """A server that does not answer fails a test: it is what the test is about, and no error of its own."""
+    """A server that does not respond is a failure of the test, not an error."""
 
     def call(self, *arguments, **more):
         try:
             return super().call(*arguments, **more)
         except (OSError, http.client.HTTPException) as error:
-            raise AssertionError(f"no answer: {error!r}") from error
+            raise AssertionError(f"no response: {error!r}") from error
 
 
 def start(*flags):
@@ -62,7 +62,7 @@ def setUpModule():
     for name in ("mine", "theirs"):
         users.made("/api/v1/namespaces", {"metadata": {"name": name}})
         users.made(f"/api/v1/namespaces/{name}/secrets", {"metadata": {"name": "s"}, "data": {"password": SECRET}})
-    # The tenant does what it likes in its own namespace: everything but to give itself more.
+    # The tenant may do anything in its own namespace except extend its permissions.
     everything = [{"verbs": "get list watch create update patch delete deletecollection".split(), "apiGroups": ["*"],
                    "resources": ["*"]}]
     grant(users, "tenant", everything, "tenant", "mine")
@@ -78,21 +78,21 @@ def tenant(method, path, body=None, **more):
     return users.call(method, path, body, token="tenant-token", **more)
 
 
-class Closed(unittest.TestCase):
+class SecurityTest(unittest.TestCase):
     def refused(self, answer, code, text=""):
         self.assertEqual(answer.code, code, answer.text)
         self.assertIn(text, answer.message)
         self.assertNotIn(SECRET, answer.text)
 
 
-class NobodyTest(Closed):
-    def test_without_credentials_only_health_and_version_answer(self):
+class AnonymousTest(SecurityTest):
+    def test_without_credentials_only_health_and_version_are_served(self):
         for path in ("/api", "/apis", "/openapi/v2", "/metrics", "/", "/api/v1/namespaces/mine/secrets", "/openid/v1/jwks"):
             self.refused(users.call("GET", path), 403, 'User "system:anonymous" cannot')
         for path in ("/healthz", "/readyz", "/livez", "/version"):
             self.assertEqual(users.call("GET", path).code, 200)
 
-    def test_anonymous_requests_can_be_switched_off(self):
+    def test_anonymous_requests_can_be_disabled(self):
         server = start("--anonymous-auth=false")
         try:
             self.refused(Users(server).call("GET", "/healthz"), 401, "Unauthorized")
@@ -109,7 +109,7 @@ class NobodyTest(Closed):
                          401 if answer.code == 401 else 403)
 
 
-class CertificateTest(Closed):
+class CertificateTest(SecurityTest):
     FAR = "20990101000000Z"
 
     def certificate(self, name, ca, begin="20200101000000Z", end=FAR):
@@ -119,14 +119,14 @@ class CertificateTest(Closed):
     def authority(self):
         return users.pki / "ca.crt", users.pki / "ca.key"
 
-    def test_a_good_one_is_let_in(self):
+    def test_valid_credentials_are_accepted(self):
         self.assertEqual(users.call("GET", "/api/v1/secrets", certificate=self.certificate("good", self.authority())).code, 200)
 
-    def test_an_expired_one_is_refused(self):
+    def test_expired_certificates_are_rejected(self):
         expired = self.certificate("expired", self.authority(), end="20200102000000Z")
         self.refused(users.call("GET", "/healthz", certificate=expired), 401, "Unauthorized")
 
-    def test_an_open_connection_ends_with_its_certificate(self):
+    def test_requests_are_rejected_once_the_certificate_expires(self):
         end = time.gmtime(time.time() + 4)
         brief = self.certificate("brief", self.authority(), end=time.strftime("%Y%m%d%H%M%SZ", end))
         connection = users.connect(brief)
@@ -139,33 +139,33 @@ class CertificateTest(Closed):
 
         self.assertEqual(code(), 200)
         users.when(lambda: code() == 401)
-        self.assertGreaterEqual(time.gmtime(), end)  # Its last moment is the beginning of that second.
+        self.assertGreaterEqual(time.gmtime(), end)  # The certificate expires at the beginning of that second.
         connection.close()
 
-    def test_one_that_is_not_valid_yet_is_refused(self):
+    def test_certificates_that_are_not_valid_yet_are_rejected(self):
         early = self.certificate("early", self.authority(), begin="20980101000000Z")
         self.refused(users.call("GET", "/healthz", certificate=early), 401, "Unauthorized")
 
-    def test_one_of_another_authority_is_refused(self):
+    def test_certificates_of_another_ca_are_rejected(self):
         folder = users.server.data_dir / "other-authority"
         folder.mkdir()
-        # The same name as the real authority's, another key.
+        # The same name as the real CA, but another key.
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
                         "/CN=holdfast-ca", "-days", "10", "-keyout", "ca.key", "-out", "ca.crt"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         foreign = self.certificate("foreign", (folder / "ca.crt", folder / "ca.key"))
         self.refused(users.call("GET", "/healthz", certificate=foreign), 401, "Unauthorized")
 
-    def test_the_servers_own_certificate_is_no_clients(self):
+    def test_the_serving_certificate_is_not_a_client_certificate(self):
         own = (users.pki / "apiserver.crt", users.pki / "apiserver.key")
         self.refused(users.call("GET", "/healthz", certificate=own), 401, "Unauthorized")
 
-    def test_headers_of_a_proxy_count_only_from_a_proxy(self):
+    def test_front_proxy_headers_are_ignored_from_other_clients(self):
         headers = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
         self.refused(users.call("GET", "/api/v1/secrets", headers=headers), 403, "system:anonymous")
         self.refused(tenant("GET", "/api/v1/secrets", headers=headers), 403, 'User "tenant"')
 
-    def test_the_uid_of_a_proxys_user_is_believed_only_where_a_flag_names_its_header(self):
+    def test_front_proxy_uids_require_the_flag_for_their_header(self):
         headers = {"X-Remote-User": "proxied", "X-Remote-Uid": "7"}
 
         def seen(*flags):
@@ -184,7 +184,7 @@ class CertificateTest(Closed):
         self.assertEqual(seen("--requestheader-uid-headers=X-Remote-Uid")["uid"], "7")
 
 
-class TokenTest(Closed):
+class TokenTest(SecurityTest):
     ACCOUNTS = "/api/v1/namespaces/mine/serviceaccounts"
 
     @classmethod
@@ -199,10 +199,10 @@ class TokenTest(Closed):
     def works(self, token):
         return users.call("GET", "/apis", token=token).code == 200
 
-    def test_a_good_one_is_let_in(self):
+    def test_valid_credentials_are_accepted(self):
         self.assertTrue(self.works(self.token))
 
-    def test_a_changed_one_is_refused(self):
+    def test_modified_tokens_are_rejected(self):
         header, payload, signature = self.token.split(".")
         claims = access_helper.claims_of(self.token)
         claims["sub"] = "system:serviceaccount:kube-system:admin"
@@ -211,11 +211,11 @@ class TokenTest(Closed):
                       f"{header}.{payload}", f"{payload}.{payload}.{signature}", self.token + ".x"):
             self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
 
-    def test_no_other_algorithm_is_believed(self):
+    def test_other_algorithms_are_rejected(self):
         _, payload, _ = self.token.split(".")
         none = access_helper.base64url(b'{"alg":"none"}') + "." + payload + "."
         text = access_helper.base64url(b'{"alg":"HS256"}') + "." + payload
-        public = (users.pki / "sa.pub").read_bytes()  # The old trick: the public key as a shared secret.
+        public = (users.pki / "sa.pub").read_bytes()  # A classic attack: the public key as an HMAC secret.
         shared = text + "." + access_helper.base64url(hmac.new(public, text.encode(), hashlib.sha256).digest())
         for token in (none, shared):
             self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
@@ -224,7 +224,7 @@ class TokenTest(Closed):
         claims = {**access_helper.claims_of(self.token), **changes}
         return access_helper.make_token(claims, key or users.pki / "sa.key", access_helper.header_of(self.token))
 
-    def test_what_the_claims_say_counts_even_with_the_right_key(self):
+    def test_claims_are_checked_even_with_the_right_key(self):
         self.assertTrue(self.works(self.signed()))
         now = int(time.time())
         for why, token in {
@@ -237,21 +237,21 @@ class TokenTest(Closed):
             with self.subTest(why):
                 self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
 
-    def test_extensions_that_must_be_understood_are_not_ignored(self):
+    def test_critical_extensions_are_not_ignored(self):
         token = access_helper.make_token(access_helper.claims_of(self.token), users.pki / "sa.key",
                                          {**access_helper.header_of(self.token), "crit": ["b64"], "b64": True})
         self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
 
-    def test_one_that_is_too_long_is_not_looked_at_even_with_the_right_key(self):
+    def test_oversized_tokens_are_rejected_even_with_the_right_key(self):
         self.assertTrue(self.works(self.signed(padding="x" * 1000)))
         self.refused(users.call("GET", "/healthz", token=self.signed(padding="x" * 20_000)), 401, "Unauthorized")
 
-    def test_another_key_is_refused(self):
+    def test_tokens_signed_by_another_key_are_rejected(self):
         key = users.server.data_dir / "other.key"
         subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(key)], check=True)
         self.refused(users.call("GET", "/healthz", token=self.signed(key)), 401, "Unauthorized")
 
-    def test_one_for_another_audience_is_refused_here_and_good_there(self):
+    def test_tokens_for_another_audience_are_only_valid_there(self):
         token = self.issue("robot", audiences=["vault"])
         self.refused(users.call("GET", "/healthz", token=token), 401, "Unauthorized")
         review = lambda audiences: users.made("/apis/authentication.k8s.io/v1/tokenreviews",
@@ -259,7 +259,7 @@ class TokenTest(Closed):
         self.assertNotIn("authenticated", review([]))
         self.assertEqual(review(["vault"])["user"]["username"], "system:serviceaccount:mine:robot")
 
-    def test_it_ends_with_its_account_and_with_what_it_is_bound_to(self):
+    def test_tokens_end_with_their_account_and_bound_object(self):
         users.made(self.ACCOUNTS, {"metadata": {"name": "brief"}})
         users.made("/api/v1/namespaces/mine/secrets", {"metadata": {"name": "bond"}})
         bound = self.issue("brief", boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "bond"})
@@ -267,7 +267,7 @@ class TokenTest(Closed):
         users.when(lambda: self.works(bound) and self.works(free))
         users.admin("DELETE", "/api/v1/namespaces/mine/secrets/bond")
         users.when(lambda: not self.works(bound))
-        users.made("/api/v1/namespaces/mine/secrets", {"metadata": {"name": "bond"}})  # The name again is not enough.
+        users.made("/api/v1/namespaces/mine/secrets", {"metadata": {"name": "bond"}})  # Recreating the name is not enough.
         self.assertFalse(self.works(bound))
         self.assertTrue(self.works(free))
         users.admin("DELETE", self.ACCOUNTS + "/brief")
@@ -276,8 +276,8 @@ class TokenTest(Closed):
         self.assertFalse(self.works(free))
 
 
-class EscalationTest(Closed):
-    """The tenant may write roles and bindings in its namespace, and must not gain anything by that."""
+class EscalationTest(SecurityTest):
+    """The tenant may write roles and bindings in its namespace, but must not gain permissions by that."""
     ROLES, BINDINGS = f"{RBAC}/namespaces/mine/roles", f"{RBAC}/namespaces/mine/rolebindings"
     MORE = [rule("escalate", ["rbac.authorization.k8s.io"], "roles")]
     SAME = [rule("get list", [""], "pods")]
@@ -286,7 +286,7 @@ class EscalationTest(Closed):
     def setUpClass(cls):
         assert tenant("POST", cls.ROLES, {"metadata": {"name": "small"}, "rules": cls.SAME}).code == 201
 
-    def test_a_role_with_more_than_ones_own_rights(self):
+    def test_roles_with_more_than_ones_own_permissions_are_denied(self):
         text = "is attempting to grant RBAC permissions not currently held"
         self.refused(tenant("POST", self.ROLES, {"metadata": {"name": "big"}, "rules": self.MORE}), 403, text)
         self.refused(tenant("PUT", self.ROLES + "/small", {"metadata": {"name": "small"}, "rules": self.MORE}), 403, text)
@@ -299,7 +299,7 @@ class EscalationTest(Closed):
             self.refused(tenant("PATCH", f"{self.ROLES}/{name}?fieldManager=m&force=true", config,
                                 headers={"Content-Type": "application/apply-patch+yaml"}), 403, text)
 
-    def test_a_binding_to_a_role_with_more(self):
+    def test_bindings_to_more_powerful_roles_are_denied(self):
         text = "is attempting to grant RBAC permissions not currently held"
         binding = lambda role: {"metadata": {"name": "b"}, "roleRef": role, "subjects": [{"kind": "User", "name": "tenant"}]}
         self.refused(tenant("POST", self.BINDINGS, binding(role_ref("ClusterRole", "cluster-admin"))), 403, text)
@@ -308,22 +308,22 @@ class EscalationTest(Closed):
                      "at the cluster scope")
         self.assertEqual(tenant("POST", self.BINDINGS, binding(role_ref("Role", "small"))).code, 201)
 
-    def test_a_role_that_gathers_others(self):
+    def test_aggregated_roles_require_cluster_admin(self):
         grant(users, "role-writer", [rule("create update get", ["rbac.authorization.k8s.io"], "clusterroles")], "plain")
         users.when(lambda: users.call("GET", RBAC + "/clusterroles/view", token="plain-token").code == 200)
         gathers = {"metadata": {"name": "g"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
         self.refused(users.call("POST", RBAC + "/clusterroles", gathers, token="plain-token"), 403,
                      "must have cluster-admin privileges to use the aggregationRule")
 
-    def test_a_selector_does_not_lend_a_name_to_a_create(self):
+    def test_selectors_do_not_provide_a_name_for_creates(self):
         grant(users, "named", [rule("create", [""], "configmaps", ["allowed"])], "named-user", "mine")
         headers = {"Impersonate-User": "named-user"}
         path = "/api/v1/namespaces/mine/configmaps?fieldSelector=metadata.name=allowed"
         self.refused(users.admin("POST", path, {"metadata": {"name": "allowed"}}, headers=headers), 403, "cannot create")
 
 
-class ImpersonationTest(Closed):
-    def test_without_the_right(self):
+class ImpersonationTest(SecurityTest):
+    def test_impersonation_requires_permission(self):
         for name, headers, code, text in (
                 ("user", {"Impersonate-User": "admin"}, 403, "cannot impersonate-on:user-info:list"),
                 ("group", {"Impersonate-User": "tenant", "Impersonate-Group": "system:masters"}, 403, "cannot impersonate"),
@@ -336,7 +336,7 @@ class ImpersonationTest(Closed):
                 self.refused(tenant("GET", "/api/v1/namespaces/theirs/secrets", headers=headers), code, text)
         self.refused(users.call("GET", "/api", headers={"Impersonate-User": "admin"}), 403, "system:anonymous")
 
-    def test_the_right_to_be_one_user_is_no_right_to_be_another_or_of_more_groups(self):
+    def test_impersonation_is_limited_to_the_permitted_user_and_groups(self):
         grant(users, "as-plain", [rule("impersonate", [""], "users", ["plain"])], "tenant")
         path = "/api/v1/namespaces/theirs/secrets"
         users.when(lambda: 'User "plain"' in tenant("GET", path, headers={"Impersonate-User": "plain"}).message)
@@ -344,12 +344,12 @@ class ImpersonationTest(Closed):
             self.refused(tenant("GET", path, headers={"Impersonate-User": "plain", **more}), 403, "cannot impersonate")
         self.refused(tenant("GET", path, headers={"Impersonate-User": "admin"}), 403, "cannot impersonate")
 
-    def test_who_is_impersonated_decides(self):
+    def test_permissions_are_those_of_the_impersonated_user(self):
         self.refused(users.admin("GET", "/api/v1/secrets", headers={"Impersonate-User": "nobody"}), 403, 'User "nobody"')
 
 
-class PathTest(Closed):
-    def test_no_spelling_of_a_path_leads_elsewhere(self):
+class PathTest(SecurityTest):
+    def test_path_variations_do_not_reach_other_resources(self):
         for path in ("/api/v1/namespaces/mine/../theirs/secrets/s", "/api/v1/namespaces/mine/%2e%2e/theirs/secrets/s",
                      "/api/v1/namespaces/mine%2f..%2ftheirs/secrets/s", "/api/v1/namespaces/mine/secrets/..%2f..%2ftheirs%2fsecrets%2fs",
                      "/api/v1/namespaces/mine/secrets/%2e%2e%2f%2e%2e%2ftheirs%2fsecrets%2fs", "/api/v1/namespaces/mine/..;/theirs/secrets/s",
@@ -378,8 +378,8 @@ class PathTest(Closed):
             self.refused(tenant("POST", "/api/v1/namespaces/mine/secrets", {"metadata": {"name": name}}), 422)
 
 
-class OneReadingTest(Closed):
-    """Who may see one object only: a request that could be read in two ways is authorized for what it is served."""
+class AmbiguousRequestTest(SecurityTest):
+    """A user who may only see one object: ambiguous requests are authorized for what they are served."""
 
     SECRETS = "/api/v1/namespaces/one/secrets"
 
@@ -401,7 +401,7 @@ class OneReadingTest(Closed):
     def ask(user, method, path):
         return users.admin(method, path, headers={"Impersonate-User": user})
 
-    # The query, and whether kube-apiserver takes it to be about the Secret a alone.
+    # The query, and whether kube-apiserver treats it as a request for only the Secret a.
     NAMES = (("", False),
              ("fieldSelector=metadata.name%3Da", True),
              ("fieldSelector=metadata.name==a", True),
@@ -410,7 +410,7 @@ class OneReadingTest(Closed):
              ("fieldSelector&fieldSelector=metadata.name%3Da", False),
              ("fieldSelector=metadata.name=a&fieldSelector=metadata.name=b", True),
              ("fieldSelector=metadata.name=b&fieldSelector=metadata.name=a", False),
-             ("fieldSelector=metadata.name=b,metadata.name=a", True),  # Terms are sorted; none has both names.
+             ("fieldSelector=metadata.name=b,metadata.name=a", True),  # Terms are sorted; no object has both names.
              ("fieldSelector=metadata.name!=a", False),
              ("fieldSelector=metadata.name=", False),
              ("fieldselector=metadata.name=a", False),
@@ -427,7 +427,7 @@ class OneReadingTest(Closed):
              ("fieldSelector=%zz&fieldSelector=metadata.name=a", True),
              ("fieldSelector=metadata.name=a%5C,b", False),  # Another name: a,b.
              ("fieldSelector=metadata.name=a,", True),
-             ("fieldSelector=metadata.name=a,b", False),  # Cannot be read.
+             ("fieldSelector=metadata.name=a,b", False),  # Not parsable.
              ("fieldSelector=metadata.name=a&limit=x", False),
              ("fieldSelector=metadata.name=a&limit=1&limit=x", True),
              ("fieldSelector=metadata.name=a&labelSelector=(", False),
@@ -449,13 +449,13 @@ class OneReadingTest(Closed):
                         if not about_a:
                             self.assertIn("cannot " + verb, answer.message)
 
-    def test_deletecollection_takes_no_name_from_a_selector(self):
+    def test_deletecollection_ignores_names_in_selectors(self):
         for query, _ in self.NAMES:
             with self.subTest(query):
                 self.refused(self.ask("only-a", "DELETE", f"{self.SECRETS}?{query}"), 403, "cannot deletecollection")
         self.assertEqual([users.admin("GET", f"{self.SECRETS}/{name}").code for name in ("a", "b")], [200, 200])
 
-    def test_old_watch_paths_take_no_name_from_a_selector(self):
+    def test_deprecated_watch_paths_ignore_names_in_selectors(self):
         old = "/api/v1/watch/namespaces/one/secrets"
         for query, _ in self.NAMES:
             with self.subTest(query):
@@ -492,7 +492,7 @@ class OneReadingTest(Closed):
                 if not is_watch:
                     self.assertIn("cannot list", answer.message)
 
-    def test_the_record_says_what_was_served(self):
+    def test_the_audit_log_records_what_was_served(self):
         metrics = users.admin("GET", "/metrics").text
         watched = 'apiserver_request_total{verb="WATCH",'
         lines = [line for line in metrics.splitlines() if line.startswith(watched) and 'resource="nodes"' in line]
@@ -506,8 +506,37 @@ class OneReadingTest(Closed):
         self.assertIn('apiserver_request_total{verb="LIST",dry_run="invalid",group="",version="v1",resource="nodes"', metrics)
 
 
-class TenantTest(Closed):
-    """Objects of another namespace cannot be read in any way."""
+class NamespaceOwnerTest(SecurityTest):
+    """A user with all permissions in one namespace."""
+
+    @staticmethod
+    def ask(method, path):
+        return users.admin(method, path, headers={"Impersonate-User": "owner"})
+
+    def test_all_permissions_in_a_namespace_reach_nothing_outside(self):
+        """Cluster-scoped resources, namespaces among them, are not served below a namespace, where its owner is authorized."""
+        grant(users, "owner", [rule("*", ["*"], "*")], "owner", "mine")
+        users.when(lambda: self.ask("GET", "/api/v1/namespaces/mine/secrets").code == 200)
+        groups = users.admin("GET", "/apis").json["groups"]
+        tried = 0
+        for root in ["/api/v1"] + ["/apis/" + version["groupVersion"] for group in groups for version in group["versions"]]:
+            for resource in users.admin("GET", root).json["resources"]:
+                if resource["namespaced"] or "/" in resource["name"]:
+                    continue
+                found = users.admin("GET", f"{root}/{resource['name']}").json.get("items") or [] if "list" in resource["verbs"] else []
+                name = found[0]["metadata"]["name"] if found else "any"
+                for below in ("namespaces/mine", "watch/namespaces/mine"):
+                    for path in (resource["name"], *(f"{resource['name']}/{name}{sub}" for sub in ("", "/status", "/finalize"))):
+                        for method in ("GET", "PUT", "PATCH", "POST", "DELETE"):
+                            answer = self.ask(method, f"{root}/{below}/{path}?dryRun=All")
+                            self.assertIn(answer.code, (403, 404, 405), f"{method} {root}/{below}/{path}: {answer.text[:200]}")
+                            tried += 1
+        self.assertGreater(tried, 1000)
+        self.assertEqual(self.ask("GET", "/api/v1/namespaces/mine").code, 200)
+
+
+class TenantTest(SecurityTest):
+    """Objects of another namespace cannot be read or written in any way."""
 
     def test_reading(self):
         text = 'User "tenant" cannot'
@@ -531,7 +560,7 @@ class TenantTest(Closed):
                     self.assertNotIn(SECRET, answer.text)
         self.assertIn(SECRET, tenant("GET", "/api/v1/namespaces/mine/secrets/s").text)
 
-    def test_a_list_of_ones_own_shows_nothing_else(self):
+    def test_lists_show_only_the_own_namespace(self):
         continued = users.admin("GET", "/api/v1/secrets?limit=1").json["metadata"]["continue"]
         for query in ("", "?fieldSelector=metadata.namespace=theirs", "?fieldSelector=metadata.namespace!=mine",
                       "?limit=500&continue=" + continued):
@@ -541,7 +570,7 @@ class TenantTest(Closed):
             else:
                 self.assertIn(answer.code, (400, 410), answer.text)
 
-    def test_a_watch_of_ones_own_shows_nothing_else(self):
+    def test_watches_show_only_the_own_namespace(self):
         table = "application/json;as=Table;v=v1;g=meta.k8s.io"
         for accept, query in (("application/json", ""), (table, "&includeObject=Object"), ("application/json", "&fieldSelector=metadata.name=w"),
                               ("application/json", "&fieldSelector=metadata.namespace!=mine"),
@@ -594,16 +623,16 @@ class TenantTest(Closed):
                                    ("POST", "/apis/authorization.k8s.io/v1/namespaces/theirs/localsubjectaccessreviews", {})):
             with self.subTest(method + " " + path):
                 if path == "/api/v1/namespaces/mine/":
-                    continue  # Its own: the role says it may.
+                    continue  # Its own, which the role permits.
                 self.refused(tenant(method, path, body), 403, 'User "tenant" cannot')
         self.assertEqual(users.admin("GET", theirs + "/secrets/s").code, 200)
 
 
-class WireTest(Closed):
-    """Requests that two readers could read differently, and requests that take too much."""
+class WireTest(SecurityTest):
+    """Requests that two parsers could read differently, and requests that are too expensive."""
 
     def raw(self, text, wait=5):
-        """What the server says to these bytes, until it closes or is silent."""
+        """The response of the server to these bytes, until it closes the connection or stops sending."""
         context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
         said = b""
         with socket.create_connection((users.host, users.port), timeout=wait) as plain:
@@ -617,7 +646,7 @@ class WireTest(Closed):
                     pass
         return said.decode(errors="replace")
 
-    def test_a_request_hidden_in_another_is_not_served(self):
+    def test_smuggled_requests_are_not_served(self):
         hidden = "GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
         token = "Authorization: Bearer tenant-token\r\n"
         head = "POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\n" + token
@@ -637,20 +666,20 @@ class WireTest(Closed):
                 self.assertNotIn("gitVersion", said)
                 self.assertRegex(said, r"^(HTTP/1\.1 (400|501) |$)")
 
-    def test_a_header_cannot_carry_another(self):
+    def test_headers_cannot_be_injected(self):
         said = self.raw("GET /api/v1/namespaces/theirs/secrets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
                         "Authorization: Bearer " + access_helper.ADMIN + "\r\nConnection: close\r\n\r\n")
         self.assertRegex(said, r"^HTTP/1\.1 (400|403) ")
         self.assertNotIn(SECRET, said)
 
-    def test_what_is_too_large_is_refused(self):
+    def test_oversized_requests_are_rejected(self):
         big = json.dumps({"metadata": {"name": "big"}, "data": {"a": "x" * (3 << 20)}})
         self.refused(tenant("POST", "/api/v1/namespaces/mine/configmaps", big), 413, "Request entity too large")
         said = self.raw("GET /version HTTP/1.1\r\nHost: x\r\nX-A: " + "y" * (2 << 20) + "\r\n\r\n", wait=20)
         self.assertRegex(said, r"^(HTTP/1\.1 (400|413|431) |$)")
         deep = '{"metadata":{"name":"d"},"data":' + "[" * 20000 + "]" * 20000 + "}"
         self.assertIn(tenant("POST", "/api/v1/namespaces/mine/configmaps", deep).code, (400, 413, 422))
-        # A megabyte of YAML that means gigabytes.
+        # A megabyte of YAML that expands to gigabytes.
         bomb = "a0: &a0 [x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join(['*a%d' % (i - 1)] * 8)}]\n" for i in range(1, 30))
         self.assertIn(tenant("POST", "/api/v1/namespaces/mine/configmaps", bomb, headers={"Content-Type": "application/yaml"}).code,
                       (400, 413, 422))
@@ -658,7 +687,7 @@ class WireTest(Closed):
 
     @contextlib.contextmanager
     def unfinished(self, count, *texts):
-        """Opens that many connections for each of the texts in turn, and neither closes nor reads them."""
+        """Opens that many connections for each text in turn, without closing or reading them."""
         context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
         with contextlib.ExitStack() as held:
             streams = []
@@ -668,7 +697,7 @@ class WireTest(Closed):
                 streams[-1].sendall(text.encode())
             yield streams
 
-    def test_slow_senders_keep_nobody_waiting(self):
+    def test_slow_senders_do_not_block_others(self):
         headers = "GET /api HTTP/1.1\r\nHost: x\r\n"
         body = ("POST /api/v1/namespaces/mine/configmaps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tenant-token\r\n"
                 "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
@@ -678,7 +707,7 @@ class WireTest(Closed):
             self.assertEqual(users.call("GET", "/apis", token="plain-token").code, 200)
             self.assertLess(time.monotonic() - begin, 5)
 
-    def test_who_trickles_and_who_does_not_read_keeps_nobody_waiting(self):
+    def test_trickling_senders_and_stalled_readers_do_not_block_others(self):
         # Headers that never end, and a document of megabytes that is never read.
         asked = "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer plain-token\r\n"
         with self.unfinished(15, asked + "X-Slow: ", asked + "\r\n") as slow:
@@ -689,7 +718,7 @@ class WireTest(Closed):
                 self.assertEqual(users.admin("GET", "/api/v1/namespaces/mine/secrets/s").code, 200)
             self.assertLess(time.monotonic() - begin, 20)
 
-    def test_odd_request_lines_are_refused(self):
+    def test_malformed_request_lines_are_rejected(self):
         token = "Authorization: Bearer tenant-token\r\n"
         for line in ("GET /api/v1/namespaces/theirs/secrets/s", "GET  /api/v1/namespaces/theirs/secrets/s HTTP/1.1", "GET /api\x00 HTTP/1.1",
                      "GET http://127.0.0.1/api/v1/namespaces/theirs/secrets/s HTTP/1.1", "GET /api/v1/namespaces/theirs/secrets/s HTTP/9.9",
@@ -699,16 +728,16 @@ class WireTest(Closed):
                 self.assertNotIn(SECRET, said)
                 self.assertRegex(said, r"^(HTTP/1\.[01] [45]\d\d |$)")
 
-    def test_control_characters_in_a_target_are_refused(self):
-        # They would be sent on to aggregated servers, with whatever stands behind them.
+    def test_control_characters_in_a_target_are_rejected(self):
+        # They would be forwarded to aggregated servers, together with what follows them.
         for character in "\n\r\t\x01\x0b\x1f\x7f":
             with self.subTest(repr(character)):
                 said = self.raw(f"GET /version{character}X-Remote-User:admin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertRegex(said, r"^HTTP/1\.1 400 ")
 
 
-class Own(Closed):
-    """Tests of a server that they may harm."""
+class Own(SecurityTest):
+    """Tests with their own server, which they may harm."""
     FLAGS = ()
 
     @classmethod
@@ -723,11 +752,11 @@ class Own(Closed):
         cls.server.folder.cleanup()
 
     def alive(self):
-        self.assertIsNone(self.server.process.poll(), "the server has ended")
+        self.assertIsNone(self.server.process.poll(), "the server has exited")
         self.assertEqual(self.users.call("GET", "/healthz").code, 200)
 
     def memory(self, what="VmHWM"):
-        """Bytes; the most so far unless another line is asked for."""
+        """In bytes; the peak unless another line is requested."""
         for line in pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text().splitlines():
             if line.startswith(what):
                 return int(line.split()[1]) << 10
@@ -746,7 +775,7 @@ class Own(Closed):
 
 
 def aggregate(users, hooks, group):
-    """Has version v1 of the group served by that server."""
+    """Registers that server for version v1 of the group."""
     users.made("/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
     users.made("/apis/apiregistration.k8s.io/v1/apiservices", {
         "metadata": {"name": f"v1.{group}"}, "spec": {
@@ -756,26 +785,26 @@ def aggregate(users, hooks, group):
 
 
 class NestingTest(Own):
-    """Whatever is nested is nested so far and no further, and nothing that is stored can end the process."""
+    """Nesting is limited everywhere, and nothing stored can crash the process."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.define()
 
-    def test_a_json_patch_cannot_double_its_depth_without_end(self):
+    def test_json_patches_cannot_double_the_depth_indefinitely(self):
         self.users.made(attacks.THINGS, attacks.thing("doubled", '{"a":{}}'))
         answer = self.users.admin("PATCH", attacks.THINGS + "/doubled", attacks.doubling_patch(16),
                                   headers={"Content-Type": "application/json-patch+json"})
         self.assertIn(answer.code, (400, 413, 422), answer.text[:300])
         self.alive()
 
-    def test_the_states_of_components_are_served(self):
+    def test_component_statuses_are_served(self):
         self.assertEqual(self.users.admin("GET", "/api/v1/componentstatuses").code, 200)
         self.users.admin("GET", "/api/v1/componentstatuses/scheduler")
         self.alive()
 
-    def test_a_poisonous_object_is_not_stored(self):
+    def test_objects_that_would_crash_readers_are_not_stored(self):
         stored = []
         for levels in (900, 996, 997, 998, 999, 1000, 1001, 1020, 1100, 5000, 9999):
             answer = self.users.admin("POST", attacks.THINGS, attacks.thing(f"deep-{levels}", attacks.nested(levels)))
@@ -792,11 +821,11 @@ class NestingTest(Own):
         for name in stored:
             read = self.users.admin("GET", f"{attacks.THINGS}/{name}")
             self.assertEqual(read.code, 200, name)
-            # What was read can be written back, managedFields and all.
+            # What was read can be written back, including managedFields.
             self.assertEqual(self.users.admin("PUT", f"{attacks.THINGS}/{name}", read.text).code, 200, name)
             self.assertEqual(self.users.admin("DELETE", f"{attacks.THINGS}/{name}").code, 200, name)
 
-    def test_field_sets_that_are_nested_too_deeply_are_not_believed(self):
+    def test_field_sets_that_are_nested_too_deeply_are_rejected(self):
         fields = '{"f:a":' * 5000 + "{}" + "}" * 5000
         entry = ',"managedFields":[{"manager":"m","operation":"Update","apiVersion":"%s/v1","fieldsType":"FieldsV1","fieldsV1":%s}]'
         answer = self.users.admin("POST", attacks.THINGS, attacks.thing("owned", metadata=entry % (attacks.GROUP, fields)))
@@ -806,16 +835,16 @@ class NestingTest(Own):
 
 
 class FloodTest(Own):
-    """Small requests do not take large amounts of memory, and none of it stays."""
+    """Small requests do not use large amounts of memory, and all of it is released."""
 
-    def test_repeated_members_cost_what_they_weigh(self):
+    def test_cost_of_repeated_members_is_linear(self):
         before = self.memory()
         answer = self.users.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", attacks.repeated_members(20_000),
                                  token="plain-token")
         self.assertIn(answer.code, (201, 400), answer.text[:300])
         self.assertLess(self.memory() - before, 256 << 20)
 
-    def test_metrics_do_not_grow_with_what_nobody_known_asks(self):
+    def test_metrics_do_not_grow_with_unauthenticated_requests(self):
         lines = lambda: self.users.admin("GET", "/metrics").text.count("\n")
         before, memory = lines(), self.memory("VmRSS")
         for i in range(200):
@@ -828,7 +857,7 @@ class FloodTest(Own):
         self.assertLess(lines() - before, 2000)
         self.assertLess(self.memory("VmRSS") - memory, 64 << 20)
 
-    def test_a_bad_timeout_of_nobody_known_is_not_worth_a_word(self):
+    def test_authentication_precedes_timeout_validation(self):
         off = start("--anonymous-auth=false")
         try:
             self.refused(Users(off).call("GET", "/api/v1/pods?timeout=nonsense"), 401, "Unauthorized")
@@ -837,16 +866,16 @@ class FloodTest(Own):
             off.folder.cleanup()
         self.refused(self.users.admin("GET", "/api/v1/pods?timeout=nonsense"), 400, "invalid timeout")
 
-    def test_claims_that_collide_in_a_table_cost_nothing_without_a_signature(self):
-        # CPU time, and so much of it (2.3 s once, nothing now), that no load on the machine decides.
+    def test_colliding_claims_cost_nothing_without_a_signature(self):
+        # CPU time with a difference so large (formerly 2.3 s, now nothing) that the load of the machine does not matter.
         token, before = attacks.colliding_token(30_000), self.cpu_seconds()
         self.refused(self.users.call("GET", "/healthz", token=token), 401, "Unauthorized")
         self.assertLess(self.cpu_seconds() - before, 1)
 
 
-class WorkTest(Own):
-    """What is written costs as much as it is large: each of these took seconds and more. Counted are answers, not time;
-    the cost itself is counted by tests/cost/cost_test.py."""
+class WriteCostTest(Own):
+    """The cost of writes is linear in their size: each of these once took seconds or more. Only the responses are checked
+    here; tests/cost/cost_test.py measures the cost."""
 
     @classmethod
     def setUpClass(cls):
@@ -854,14 +883,14 @@ class WorkTest(Own):
         cls.define()
         cls.define(preserve=False)
 
-    def test_a_role_of_a_million_combinations(self):
+    def test_a_role_with_a_million_combinations(self):
         everything = [rule("create", ["rbac.authorization.k8s.io"], "roles")]
         grant(self.users, "writer", everything, "tenant", "mine")
         path = f"{RBAC}/namespaces/mine/roles"
         self.users.when(lambda: self.users.call("POST", path, {}, token="tenant-token").code != 403)
         self.refused(self.users.call("POST", path, attacks.large_role(100), token="tenant-token"), 403, "not currently held")
 
-    def test_many_of_everything(self):
+    def test_large_numbers_of_items(self):
         for what, body in {"owners": attacks.owner_references(10_000), "values": attacks.value_keys(50_000)}.items():
             with self.subTest(what):
                 self.assertEqual(self.users.admin("POST", attacks.THINGS, body).code, 201)
@@ -870,7 +899,7 @@ class WorkTest(Own):
 
 
 class LimitsTest(Own):
-    """Walks through src/base/limits.h: each limit is enforced, here or by a unit test that names it."""
+    """Each limit in src/base/limits.h is enforced, as checked here or by a unit test that names it."""
 
     @classmethod
     def setUpClass(cls):
@@ -909,7 +938,7 @@ class LimitsTest(Own):
                     self.assertIn("limits::k" + name, tests, "no test names this limit")
                 self.alive()
 
-    def test_operators_can_read_of_every_limit(self):
+    def test_every_limit_is_documented(self):
         page = (pathlib.Path(__file__).resolve().parent.parent / "docs/security.md").read_text()
         table = re.sub(r"[^0-9A-Za-z, ]", " ", page[page.index("## Limits"):page.index("## Damaged objects")])
         for name, limit in self.limits().items():
@@ -943,7 +972,7 @@ class LimitsTest(Own):
                     self.assertIn(int(stream.recv(12).split()[1]), codes)
 
     def check_request_seconds(self, seconds):
-        # What happens then is in HungTest.
+        # HungTest checks what happens then.
         self.assertIn(f"request-timeout=1m{seconds - 60}s\n", self.users.admin("GET", "/flagz").text)
 
     def check_webhook_answer_bytes(self, count):
@@ -976,7 +1005,7 @@ class LimitsTest(Own):
         self.assertFalse("readLonger" in self.users.admin("GET", "/openapi/v2").text)
 
     def check_object_depth(self, levels):
-        # The object and its spec are two of them, the innermost map one more.
+        # The object and its spec are two levels, the innermost map one more.
         self.assertEqual(self.post(attacks.nested(levels - 2), "deepest").code, 201)
         self.refused(self.post(attacks.nested(levels - 1), "too-deep"), 400, f"more than {levels} levels")
 
@@ -997,8 +1026,8 @@ class LimitsTest(Own):
         self.refused(copies(4), 422)
 
 
-class HeaderInjectionTest(Closed):
-    def test_a_target_cannot_carry_headers_to_an_aggregated_server(self):
+class HeaderInjectionTest(SecurityTest):
+    def test_headers_cannot_be_injected_into_requests_to_aggregated_servers(self):
         group = "forwarded.example.com"
         with tempfile.TemporaryDirectory() as folder:
             hooks, seen = HookServer(folder), []
@@ -1020,7 +1049,7 @@ class HeaderInjectionTest(Closed):
                 users.admin("DELETE", "/api/v1/namespaces/default/services/hook")
                 hooks.stop()
 
-    def test_webhooks_cannot_be_sent_elsewhere_or_split(self):
+    def test_webhook_requests_cannot_be_redirected_or_split(self):
         hook = lambda url: {"metadata": {"name": "h"}, "webhooks": [
             {"name": "h.example.com", "clientConfig": {"url": url}, "admissionReviewVersions": ["v1"], "sideEffects": "None"}]}
         for url, text in {"https://user:secret@host/": "user information is not permitted in the URL",
@@ -1039,17 +1068,17 @@ class HeaderInjectionTest(Closed):
 
 
 class FileTest(unittest.TestCase):
-    """Nobody else on the machine reads or changes what the server keeps."""
+    """No other local user can read or change the files of the server."""
 
     def start(self, folder, **more):
-        """How a server ends that does not want to start."""
+        """The output of a server that fails to start."""
         try:
             return subprocess.run([BINARY, "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=20, check=False, **more)
         except subprocess.TimeoutExpired:
             raise AssertionError("the server started") from None
 
-    def test_all_files_are_the_owners_alone_whatever_the_umask(self):
+    def test_files_are_private_regardless_of_the_umask(self):
         with tempfile.TemporaryDirectory() as folder:
             data = pathlib.Path(folder) / "data"
             before = os.umask(0)
@@ -1061,7 +1090,7 @@ class FileTest(unittest.TestCase):
                 os.umask(before)
             try:
                 for path in [data, *data.rglob("*")]:
-                    if path.name == "server.log":  # The test's own.
+                    if path.name == "server.log":  # Created by the test.
                         continue
                     mode = path.stat().st_mode & 0o777
                     public = path.suffix in (".crt", ".pub")
@@ -1069,7 +1098,7 @@ class FileTest(unittest.TestCase):
             finally:
                 server.stop()
 
-    def test_a_folder_that_others_may_write_is_refused(self):
+    def test_directories_writable_by_others_are_rejected(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
             ended = self.start(folder)
@@ -1077,7 +1106,7 @@ class FileTest(unittest.TestCase):
             self.assertIn("can be written by others", ended.stdout)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root gives folders away")
-    def test_a_folder_of_somebody_else_is_refused(self):
+    def test_directories_of_another_user_are_rejected(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chown(folder, 12345, 12345)
             ended = self.start(folder)
@@ -1086,7 +1115,7 @@ class FileTest(unittest.TestCase):
 
 
 class DescriptorTest(Own):
-    """Idle connections do not stop the others, nor the store."""
+    """Idle connections affect neither other connections nor the store."""
 
     @classmethod
     def setUpClass(cls):
@@ -1102,14 +1131,14 @@ class DescriptorTest(Own):
         super().tearDownClass()
         resource.setrlimit(resource.RLIMIT_NOFILE, cls.limit)
 
-    def test_the_limit_is_raised_and_connections_without_credentials_are_limited(self):
+    def test_the_limit_is_raised_and_unauthenticated_connections_are_limited(self):
         if self.limit[1] < 4096:
             self.skipTest("the hard limit of open files is too low")
         with attacks.idle_connections(self.users, 1200) as idle:
             self.assertEqual(self.users.admin("POST", "/api/v1/namespaces/mine/configmaps", {"metadata": {"name": "among-many"}}).code, 201)
             self.alive()
             self.assertEqual(len(idle), 1000)
-            # Whoever fails to accept does not try again and again.
+            # A failed accept is not retried in a busy loop.
             before = self.cpu_seconds()
             time.sleep(1)
             self.assertLess(self.cpu_seconds() - before, 0.5)
@@ -1117,7 +1146,7 @@ class DescriptorTest(Own):
 
 class BinaryTest(unittest.TestCase):
     def test_the_binary_is_hardened(self):
-        """Position independent, and everything that the loader fills in is filled in first and read-only then."""
+        """Position independent, with full RELRO."""
         image = pathlib.Path(BINARY).read_bytes()
         kind, = struct.unpack_from("<H", image, 16)
         table, = struct.unpack_from("<Q", image, 32)
@@ -1130,11 +1159,11 @@ class BinaryTest(unittest.TestCase):
         _, _, offset, _, _, length, _, _ = next(segment for segment in segments if segment[0] == DYNAMIC)
         dynamic = dict(struct.iter_unpack("<QQ", image[offset:offset + length]))
         FLAGS, FLAGS_1 = 30, 0x6FFFFFFB
-        self.assertTrue(dynamic.get(FLAGS, 0) & 8 or dynamic.get(FLAGS_1, 0) & 1, "symbols are bound late")
+        self.assertTrue(dynamic.get(FLAGS, 0) & 8 or dynamic.get(FLAGS_1, 0) & 1, "symbols are bound lazily")
 
 
-class SmallerTest(Closed):
-    def test_whoever_may_do_everything_must_show_who_they_are(self):
+class HardeningTest(SecurityTest):
+    def test_always_allow_requires_authentication(self):
         server = start("--authorization-mode=AlwaysAllow")
         try:
             open_to_all = Users(server)
@@ -1144,7 +1173,7 @@ class SmallerTest(Closed):
             server.stop()
             server.folder.cleanup()
 
-    def test_weak_suites_of_tls_1_2_are_not_offered_and_can_be_asked_for(self):
+    def test_weak_tls_1_2_suites_are_off_by_default_and_can_be_enabled(self):
         def handshake(users, suites, version=ssl.TLSVersion.TLSv1_2):
             context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
             context.maximum_version = version
@@ -1162,7 +1191,7 @@ class SmallerTest(Closed):
         finally:
             server.stop()
             server.folder.cleanup()
-        # Names that Go gave them at first.
+        # Former Go names.
         server = start("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305")
         try:
             self.assertEqual(handshake(Users(server), "ALL"), "ECDHE-ECDSA-CHACHA20-POLY1305")
@@ -1177,7 +1206,7 @@ class SmallerTest(Closed):
             server.stop()
             server.folder.cleanup()
 
-    def test_names_have_certificates_of_their_own(self):
+    def test_host_names_have_their_own_certificates(self):
         with tempfile.TemporaryDirectory() as folder:
             def issue(name):
                 subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
@@ -1203,7 +1232,7 @@ class SmallerTest(Closed):
                 own = ssl.PEM_cert_to_DER_cert((served.pki / "apiserver.crt").read_text())
                 self.assertEqual(shown, {"one.example.com": certificate("one.example.com"), "a.other.example.com": certificate("two.example.com"),
                                          "two.example.com": own, "elsewhere": own})
-                # A renewed one is shown after SIGHUP; one that cannot be used changes nothing.
+                # A renewed certificate is used after SIGHUP; an invalid one changes nothing.
                 issue("one.example.com")
                 server.process.send_signal(signal.SIGHUP)
                 served.when(lambda: shown_for("one.example.com") == certificate("one.example.com"))
@@ -1216,8 +1245,8 @@ class SmallerTest(Closed):
                 server.folder.cleanup()
 
 
-class DamagedTest(Closed):
-    """Stored values that nobody can decode: errors of those objects, and of nothing else."""
+class DamagedTest(SecurityTest):
+    """Stored values that cannot be decoded affect only those objects."""
     MAPS = "/api/v1/namespaces/mine/configmaps"
     IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
@@ -1226,7 +1255,7 @@ class DamagedTest(Closed):
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
 
     def damage(self, server, etcd):
-        """Objects, and what a kube-apiserver of another world, or a bad disk, might have made of some."""
+        """Objects, some of which are damaged as by a foreign server or a bad disk."""
         users = Users(server)
         for name in ("mine", "theirs"):
             users.made("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -1272,14 +1301,14 @@ class DamagedTest(Closed):
         alive = lambda: self.assertIsNone(server.process.poll(), server.text()[-3000:])
         get = lambda path, **more: users.admin("GET", path, **more)
         users.when(lambda: get("/readyz").code == 200, 30)
-        # What can be read is served, and written.
+        # Readable objects can be read and written.
         for path in (self.MAPS + "/good", self.MAPS + "/good?resourceVersion=0", "/api/v1/namespaces/theirs/configmaps", attacks.THINGS + "/good",
                      self.MAPS + "?fieldSelector=metadata.name%3Dgood", "/api/v1/namespaces/default", "/api/v1/namespaces/theirs/secrets",
                      RBAC + "/clusterroles/admin"):
             self.assertEqual(get(path).code, 200, path)
         self.assertEqual(users.admin("PATCH", self.MAPS + "/good", {"data": {"c": "d"}}, headers={"Content-Type": "application/merge-patch+json"}).code, 200)
         users.made(self.MAPS, self.config_map("another"))
-        # What cannot is an error that names it.
+        # Unreadable objects cause an error that names them.
         key = lambda name: f"/configmaps/mine/{name}"
         corrupt = lambda name, prefix="": f"StorageError: corrupt object, Code: 7, Key: {prefix}{key(name)}, ResourceVersion: 0, AdditionalErrorMsg: "
         for suffix in ("", "?resourceVersion=0"):
@@ -1302,7 +1331,7 @@ class DamagedTest(Closed):
         self.assertEqual(get(f"{self.MAPS}?watch=1&timeoutSeconds=1&resourceVersion={get('/api/v1/namespaces/theirs/configmaps').json['metadata']['resourceVersion']}").code, 200)
         for name in ("turned", "number", "odd"):
             self.assertEqual(get(f"{attacks.THINGS}/{name}").code, 500, name)
-        # Wrong members of metadata are left out, as in Kubernetes.
+        # Invalid members of metadata are dropped, as in Kubernetes.
         self.assertEqual(set(get(f"{attacks.THINGS}/members").json["metadata"]), {"name", "resourceVersion", "generation"})
         change = users.admin("PATCH", attacks.THINGS + "/finalizers", {"metadata": {"labels": {"a": "b"}}}, headers={"Content-Type": "application/merge-patch+json"})
         self.assertEqual(change.code, 200, change.text)
@@ -1318,7 +1347,7 @@ class DamagedTest(Closed):
             self.assertNotIn("reason", answer.json)
         self.refused(users.admin("DELETE", self.MAPS + "/turned"), 500, corrupt("turned"))
         self.refused(users.admin("DELETE", self.MAPS), 500, "failed to read one or more configmaps")
-        # Deleting it takes an option of its own, alone, and a right of its own.
+        # Deleting it requires a special option, on its own, and a special permission.
         invalid = lambda path, text: self.refused(users.admin("DELETE", path), 422, text)
         option = f"?{self.IGNORE}=true"
         for other, text in {"dryRun=All": "dryRun", "gracePeriodSeconds=0": "gracePeriodSeconds", "propagationPolicy=Orphan": "propagationPolicy",
@@ -1341,13 +1370,13 @@ class DamagedTest(Closed):
             self.assertEqual(get(f"{self.MAPS}/{name}").code, 404)
         users.when(lambda: get(self.MAPS).code == 200)
         self.assertEqual([item["metadata"]["name"] for item in get(self.MAPS).json["items"]][:2], ["another", "good"])
-        # A namespace with something unreadable in it is not gone before that is.
+        # A namespace with an unreadable object is removed only after that object.
         users.admin("DELETE", "/api/v1/namespaces/mine")
         time.sleep(1)
         self.assertEqual(get("/api/v1/namespaces/mine").code, 200)
         alive()
 
-    def test_one_damaged_object_is_an_error_of_its_own_in_etcd(self):
+    def test_a_damaged_object_affects_only_itself_in_etcd(self):
         etcd = Etcd()
         server = start("--etcd-servers", etcd.url)
         try:
@@ -1361,7 +1390,7 @@ class DamagedTest(Closed):
             server.folder.cleanup()
             etcd.stop()
 
-    def test_one_damaged_object_is_an_error_of_its_own_in_the_embedded_store(self):
+    def test_a_damaged_object_affects_only_itself_in_the_embedded_store(self):
         etcd = Etcd()
         source = start("--etcd-servers", etcd.url)
         with tempfile.TemporaryDirectory() as folder:
@@ -1382,7 +1411,7 @@ class DamagedTest(Closed):
             finally:
                 server.stop()
 
-    def test_what_a_service_holds_that_cannot_be_read_is_not_given_to_another(self):
+    def test_addresses_of_an_unreadable_service_are_not_reallocated(self):
         etcd = Etcd()
         server = start("--etcd-servers", etcd.url)
         path = "/api/v1/namespaces/default/services"
@@ -1391,14 +1420,14 @@ class DamagedTest(Closed):
             first = Users(server).made(path, made("first", type="NodePort"))["spec"]
             etcd.put("/registry/services/specs/default/first", b"k8s\0\xff")
             server.stop()
-            server.start()  # What is taken is learned anew.
+            server.start()  # Allocations are read again.
             served = Users(server)
             served.when(lambda: served.admin("GET", "/readyz").code == 200, 30)
             self.refused(served.admin("POST", path, made("same-ip", clusterIP=first["clusterIP"])), 422, "provided IP is already allocated")
             same_port = {"nodePort": first["ports"][0]["nodePort"]}
             self.refused(served.admin("POST", path, made("same-port", type="NodePort", port=same_port)), 422, "provided port is already allocated")
             served.made(path, made("other-port", type="NodePort"))
-            # Without the ledger nobody knows its node port.
+            # Without the allocation record, its node port is unknown.
             etcd.call("kv/deleterange", key=etcd.text(b"/registry/ranges/servicenodeports"))
             for name, port in (("same-port", same_port), ("any-port", {})):
                 self.refused(served.admin("POST", path, made(name, type="NodePort", port=port)), 500,
@@ -1411,7 +1440,7 @@ class DamagedTest(Closed):
             server.folder.cleanup()
             etcd.stop()
 
-    def test_admission_does_not_go_on_without_what_it_cannot_read(self):
+    def test_unreadable_admission_configuration_blocks_writes(self):
         etcd = Etcd()
         server = start("--etcd-servers", etcd.url)
         try:
@@ -1435,7 +1464,7 @@ class DamagedTest(Closed):
 
 
 class HungTest(Own):
-    """Other servers that take a request and never answer: whoever waits for them holds a seat."""
+    """Other servers that accept a request and never respond: requests that wait for them hold a seat."""
     GROUP = "hung.example.com"
     PATH = f"/apis/{GROUP}/v1/things"
 
@@ -1480,7 +1509,7 @@ class HungTest(Own):
 
     @contextlib.contextmanager
     def asking(self, count, request):
-        """That many connections of one user, each with a request that is not read any further."""
+        """Opens that many connections of one user, each with a request whose response is not read."""
         context = ssl.create_default_context(cafile=str(self.users.pki / "ca.crt"))
         with contextlib.ExitStack() as held:
             streams = []
@@ -1502,13 +1531,13 @@ class HungTest(Own):
         self.assertEqual(self.users.call("GET", "/api/v1/namespaces/mine/configmaps", token="tenant-token").code, 200)
         self.alive()
 
-    def test_seven_hundred_requests_to_a_hung_server_end_with_their_clients(self):
+    def test_requests_to_a_hung_server_end_when_their_clients_disconnect(self):
         with self.asking(700, self.request(self.PATH)):
             self.users.when(lambda: self.seats() > 0)
         self.users.when(lambda: self.seats() == 0)
         self.others_are_served()
 
-    def test_and_with_their_deadline(self):
+    def test_requests_to_a_hung_server_end_at_their_deadline(self):
         with self.asking(700, self.request(self.PATH + "?timeout=3s")) as streams:
             self.users.when(lambda: self.seats() > 0)
             self.users.when(lambda: self.seats() == 0, 30)
@@ -1516,7 +1545,7 @@ class HungTest(Own):
             streams[0].settimeout(30)
             self.assertRegex(streams[0].recv(100), rb"^HTTP/1\.1 (504|429) ")
 
-    def test_a_server_that_begins_to_answer_and_stops_is_cut_off(self):
+    def test_a_server_that_stops_responding_midway_is_cut_off(self):
         with self.asking(5, self.request(self.PATH + "/begins?timeout=3s")) as streams:
             self.users.when(lambda: self.seats() > 0)
             self.users.when(lambda: self.seats() == 0, 30)
@@ -1528,7 +1557,7 @@ class HungTest(Own):
             self.assertTrue(said.startswith(b"HTTP/1.1 200 "), said)
             self.assertFalse(said.endswith(b"0\r\n\r\n"), said)
 
-    def test_a_hung_webhook_ends_with_the_client_and_with_the_deadline(self):
+    def test_calls_to_a_hung_webhook_end_with_the_client_and_at_the_deadline(self):
         maps = "/api/v1/namespaces/mine/configmaps"
         for kind in ("validating", "mutating"):
             for policy in ("Fail", "Ignore"):
@@ -1546,7 +1575,7 @@ class HungTest(Own):
                     self.assertEqual(answer.code, 504, answer.text)
                     self.users.when(lambda: self.seats() == 0)
                     self.assertEqual(self.users.admin("DELETE", hooks + "/hung").code, 200)
-                    # What no webhook has judged is not written, whatever its policy about failures is.
+                    # Objects not reviewed by the webhook are not written, regardless of its failurePolicy.
                     for name in ("left", "late"):
                         self.assertEqual(self.users.admin("GET", f"{maps}/{name}").code, 404)
                     self.others_are_served()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""store_fuzz.py HOLDFAST [--objects N | --seconds N] [--seed N]: what a store may hold that no server has written.
+"""store_fuzz.py HOLDFAST [--objects N | --seconds N] [--seed N]: stored objects that no server would have written.
 
-Objects of every kind, with all their fields, are put into etcd, each bent at one place: a member of another type, absent,
-or null. The server must serve what it can read, report the rest as unreadable, and live: through reads in every form,
-writes, deletions, its own controllers, and a restart. The same objects are sent as requests. The seed repeats a run.
+Objects of every kind, with all their fields, are written to etcd, each malformed in one place: a member of another type,
+absent, or null. The server must serve what it can read, report the rest as unreadable, and not crash: during reads in every
+form, writes, deletions, work of its own controllers, and a restart. The same objects are sent as requests. The seed
+reproduces a run.
 """
 import argparse
 import http.client
@@ -25,7 +26,7 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential=true"
 MANY = 40  # Objects between two restarts.
-# What is asked about every write, and refuses them all while it cannot be read or answered.
+# Consulted for every write, and blocking all of them while unreadable or unreachable.
 JUDGES = ("validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
           "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "resourcequotas", "limitranges")
 
@@ -58,7 +59,7 @@ class Fuzzer:
         self.open = None
 
     def ask(self, method, path, body=None, **headers):
-        """The answer's code; whether the server lives is looked at when it does not answer."""
+        """The code of the response; if there is none, checks whether the server is alive."""
         self.what = f"{method} {path} {headers} {'' if body is None else json.dumps(body)[:4000]}"
         sent = {"Authorization": "Bearer " + access_helper.ADMIN, "Content-Type": "application/json", **{key.replace("_", "-"): value for key, value in headers.items()}}
         for again in (False, True):
@@ -71,19 +72,19 @@ class Fuzzer:
             except (OSError, http.client.HTTPException) as error:
                 self.open = None
                 if self.server.process.poll() is not None or again:
-                    raise Failed(f"the server {'ended' if self.server.process.poll() is not None else 'does not answer'}: {error}") from error
+                    raise Failed(f"the server {'exited' if self.server.process.poll() is not None else 'does not respond'}: {error}") from error
         if b"The server failed while serving this request" in text:
             raise Failed("the server failed")
         self.codes[answer.status] = self.codes.get(answer.status, 0) + 1
         return answer.status
 
     def bent_object(self, name):
-        # A custom resource is checked by what its definition says alone.
+        # A custom resource is only checked by its definition.
         kind = self.custom if self.dice.random() < 0.25 else self.dice.choice(self.kinds)
         whole = self.objects.full(kind, name)
         if kind.namespaced:
             whole["metadata"]["namespace"] = "mine"
-        # Fields near the top are few, and looked at by everybody.
+        # There are few fields near the top, and all code inspects them.
         paths = list(bent_objects.places(whole))
         limit = self.dice.choice((2, 3, 4, 6, 99))
         path = self.dice.choice([path for path in paths if len(path) <= limit])
@@ -92,7 +93,7 @@ class Fuzzer:
         return kind, bent_objects.bent(whole, path, self.dice.choice(bent_objects.BENDS[:1] * 8 + bent_objects.BENDS))
 
     def send(self, kind, made):
-        """The object as a request, in each of the ways to write."""
+        """Sends the object as a request, with every write verb."""
         name = made["metadata"].get("name", "x") if isinstance(made.get("metadata"), dict) else "x"
         code = self.ask("POST", kind.path() + "?fieldManager=m" + self.dice.choice(("", "&dryRun=All")), made)
         here = kind.path(name if code in (200, 201) else "absent")
@@ -155,10 +156,10 @@ class Fuzzer:
                 self.ask("DELETE", kind.path(name))
             if self.ask("DELETE", kind.path(name) + "?" + IGNORE) == 422:  # Readable, with a finalizer.
                 self.ask("PATCH", kind.path(name), {"metadata": {"finalizers": None}}, Content_Type="application/merge-patch+json")
-        for kind, name in made:  # Nothing is left for the next round, whatever protects it.
+        for kind, name in made:  # Delete everything before the next round, even protected objects.
             self.remove(kind, name)
         if self.server.process.poll() is not None:
-            raise Failed("the server ended")
+            raise Failed("the server exited")
 
     def close(self):
         self.server.stop()

@@ -1,26 +1,17 @@
-// calls_bench CALLS AT_ONCE: gets and applies a second of one process. Compared with go/main.go, which does the same.
-#include <sys/resource.h>
-
+// calls_bench CALLS AT_ONCE: gets and applies per second from one process. Compared with go/main.go, which does the
+// same.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "base/process.h"
 #include "client/client.h"
 
 using namespace holdfast;
 using namespace holdfast::client;
 
 namespace {
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 struct Run {
   Api<> api;
@@ -48,8 +39,8 @@ Task<Result<Unit>> caller(Run& run, int number) {
   co_return Unit{};
 }
 
-// All callers at once; done when the last is.
-Task<Result<Unit>> everyone(Run& run, int at_once) {
+// Runs all callers concurrently; completes with the last one.
+Task<Result<Unit>> run_callers(Run& run, int at_once) {
   struct All {
     int left;
     std::coroutine_handle<> waiter;
@@ -79,7 +70,7 @@ int main(int count, char** arguments) {
     Run run{client->api(builtin("v1", "ConfigMap"), "default"), calls, apply};
     const auto start = std::chrono::steady_clock::now();
     const double before = cpu_seconds();
-    (void)Call<Result<Unit>>(client->loop(), everyone(run, at_once)).wait();
+    (void)Call<Result<Unit>>(client->loop(), run_callers(run, at_once)).wait();
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     printf("%s %.0f %.1f %d\n", apply ? "applies" : "gets", calls / took, (cpu_seconds() - before) / calls * 1e6,
            run.failed);

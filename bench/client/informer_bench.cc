@@ -1,40 +1,18 @@
-// informer_bench ENCODING DROP [PODS]: an informer over all pods; prints CPU seconds and resident MB once it has them.
+// informer_bench ENCODING DROP [PODS]: an informer over all pods; prints CPU seconds and resident MB once it is synced.
 //
 // ENCODING: json, cbor, protobuf. DROP: keep, drop. Compared with go/main.go, which does the same with client-go.
 #include <malloc.h>
-#include <sys/resource.h>
 
-#include <unistd.h>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
+#include "base/process.h"
 #include "client/client.h"
 
 using namespace holdfast;
 using namespace holdfast::client;
-
-namespace {
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double resident_mb() {
-  std::ifstream file("/proc/self/statm");
-  long pages = 0, resident = 0;
-  file >> pages >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
-}  // namespace
 
 int main(int count, char** arguments) {
   if (count < 3) return 1;
@@ -52,5 +30,5 @@ int main(int count, char** arguments) {
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double cpu = cpu_seconds() - before;
   malloc_trim(0);
-  printf("%zu %.2f %.2f %.0f\n", informer->status().objects, took, cpu, resident_mb());
+  printf("%zu %.2f %.2f %.0f\n", informer->status().objects, took, cpu, static_cast<double>(resident_bytes()) / 1e6);
 }

@@ -1,4 +1,4 @@
-// libraries_bench http|log|metrics [count]: what we wrote ourselves beside the library that would replace it, in one
+// libraries_bench http|log|metrics [count]: compares our own code with the library that could replace it, in one
 // process under the same load. See docs/decisions/0004-own-event-loop-log-and-metrics.md.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <prometheus/text_serializer.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,19 +24,13 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/process.h"
 #include "net/net.h"
 
 namespace holdfast::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double process_cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 double thread_cpu_seconds() {
   timespec now{};
@@ -49,7 +42,7 @@ double thread_cpu_seconds() {
 
 const std::string kBody(1024, 'x');
 
-// One client's requests, one after the other. Returns the CPU seconds that it used itself.
+// Sends the requests of one client sequentially. Returns the CPU seconds used by the client.
 double request_loop(uint16_t port, size_t count) {
   const double before = thread_cpu_seconds();
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -85,14 +78,14 @@ void measure_http(const char* name, uint16_t port, size_t count) {
   request_loop(port, count / 100);
   std::vector<double> client_cpu(kClients);
   std::vector<std::thread> clients;
-  const double cpu = process_cpu_seconds();
+  const double cpu = cpu_seconds();
   const auto start = Clock::now();
   for (size_t i = 0; i < kClients; ++i) {
     clients.emplace_back([&, i] { client_cpu[i] = request_loop(port, count / kClients); });
   }
   for (std::thread& client : clients) client.join();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  double server_cpu = process_cpu_seconds() - cpu;
+  double server_cpu = cpu_seconds() - cpu;
   for (const double used : client_cpu) server_cpu -= used;
   std::printf("%-24s %10.0f requests/s %8.2f us CPU per request\n", name, static_cast<double>(count) / seconds,
               server_cpu * 1e6 / static_cast<double>(count));
@@ -150,9 +143,9 @@ void beast_http(size_t count) {
 
 void measure(const char* name, size_t count, const std::function<void(size_t)>& work) {
   work(0);
-  const double cpu = process_cpu_seconds();
+  const double cpu = cpu_seconds();
   for (size_t i = 0; i < count; ++i) work(i);
-  std::printf("%-44s %8.0f ns CPU\n", name, (process_cpu_seconds() - cpu) * 1e9 / static_cast<double>(count));
+  std::printf("%-44s %8.0f ns CPU\n", name, (cpu_seconds() - cpu) * 1e9 / static_cast<double>(count));
 }
 
 void log_lines(size_t count) {

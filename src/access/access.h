@@ -1,5 +1,5 @@
-// Who may do what, and when it is their turn: RBAC over the watch caches, the check against privilege escalation, and
-// priority and fairness.
+// Authorization and flow control: RBAC over the watch caches, the privilege escalation check, and API priority and
+// fairness.
 #pragma once
 
 #include "access/escalation.h"

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
-// What lets the garbage collector finish needs no rights: upstream's IsOnlyMutatingGCFields.
+// Updates that only change fields used by garbage collection need no extra permissions. Matches upstream's
+// IsOnlyMutatingGCFields.
 bool only_collects(Arena& arena, const Value& next, const Value& old) {
   auto without = [&arena](const Value& object) {
     Value bare = object;
@@ -41,7 +42,7 @@ Result<Unit> check_role(const call::Call& call, const RbacAuthorizer& rbac, cons
   Result<Unit> held = check_held(call, rbac, rbac::rules_from(role.find("rules")), name);
   if (!held) return held;
   if (!aggregates(role) && (old == nullptr || !aggregates(*old))) return Unit{};
-  // It can gather anything.
+  // An aggregated role can pick up arbitrary rules.
   const std::vector<rbac::Rule> everything = {
       {.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}, .names = {}, .paths = {}},
       {.verbs = {"*"}, .groups = {}, .resources = {}, .names = {}, .paths = {"*"}}};
@@ -64,7 +65,7 @@ Task<Result<Unit>> check_binding(call::Call& call, const auth::Authorizer& autho
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(
       storage.short_key(kind == "Role" ? call.ns() : std::string_view(), role), call.executor());
   if (!latest) co_return latest.take_error();
-  // As upstream words it: by the resource of the request.
+  // Matches upstream: the error names the resource of the request.
   if (!latest->entry) co_return not_found(call.group_resource(), role);
   const store::Blob body = latest->entry->body();
   Result<Value> tree = storage.codec().tree(call.arena, call.arena.copy(*body));

@@ -1,4 +1,5 @@
-// Privilege escalation: a user may not grant rights in roles and bindings that they do not hold.
+// Privilege escalation check: users may not grant permissions through roles and bindings that they do not hold
+// themselves.
 #pragma once
 
 #include "access/rbac_authorizer.h"
@@ -6,8 +7,9 @@
 
 namespace holdfast::access {
 
-// `next` is what is to be stored, `old` what is there; null for a create. 403, and 404 for a role that is not there.
-// Anything but a role or a binding passes, and so does everything when `rbac` is null.
+// `next` is the object about to be stored, `old` the live object; null for a create. Returns 403, or 404 if a
+// referenced role does not exist. Objects other than roles and bindings always pass, as does everything when `rbac` is
+// null.
 Task<Result<Unit>> check_escalation(call::Call& call, const auth::Authorizer& authorizer, const RbacAuthorizer* rbac,
                                     const Value& next, const Value* old);
 

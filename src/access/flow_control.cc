@@ -10,14 +10,13 @@ namespace holdfast::access {
 namespace {
 
 constexpr std::string_view kGroup = "flowcontrol.apiserver.k8s.io";
-// The objects are few and change hardly ever.
-constexpr std::chrono::milliseconds kLookInterval{100};
+// Long, because there are few of these objects and they rarely change.
+constexpr std::chrono::milliseconds kRefreshInterval{100};
 
-// One seat is so much memory at once; what is sent from the cache goes piece by piece and never takes more than
-// kMostStreamed of it.
+// Memory per seat. Responses served from the cache are streamed in chunks and never hold more than kMostStreamed bytes.
 constexpr int64_t kBytesPerSeat = 100'000, kMostStreamed = 1'000'000, kMostSeats = 100;
 
-// The mean size of a few objects.
+// Mean size of a small sample of objects.
 int64_t mean_bytes(const cache::Snapshot& objects) {
   constexpr uint64_t kSample = 16;
   int64_t bytes = 0;
@@ -31,19 +30,19 @@ int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch()
 }  // namespace
 
 std::shared_ptr<const flow::Schemas> FlowControl::schemas() {
-  if (now_nanos() >= next_look_.load(std::memory_order_relaxed)) refresh();
+  if (now_nanos() >= next_refresh_.load(std::memory_order_relaxed)) refresh();
   return schemas_.load();
 }
 
 int64_t FlowControl::seats_of(const request::RequestInfo& info, std::string_view level) {
   const request::Target& target = info.target();
   if (!target.is_resource || target.verb != request::Verb::List) return 1;
-  const int64_t widest = dispatcher_.widest(level);
-  const int64_t most = widest == 0 ? kMostSeats : std::min(widest, kMostSeats);
-  if (!info.list()) return most;  // It will be refused.
+  const int64_t max_seats_per_request = dispatcher_.max_seats_per_request(level);
+  const int64_t most = max_seats_per_request == 0 ? kMostSeats : std::min(max_seats_per_request, kMostSeats);
+  if (!info.list()) return most;  // The request will be rejected.
   const resource::Registry::SnapshotRef served = registry_.snapshot();
   const resource::Served* resource = served->find(target.group, target.version, target.resource);
-  // Of other servers nothing is known, and they do the work.
+  // Resources of other servers: their size is unknown and the work is done elsewhere.
   if (resource == nullptr || resource->storage == nullptr) return 1;
   Result<cache::Snapshot> objects = resource->storage->cache().snapshot();
   if (!objects) return 1;
@@ -69,10 +68,10 @@ int64_t FlowControl::seats_of(const request::RequestInfo& info, std::string_view
 void FlowControl::refresh() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
-  next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
+  next_refresh_.store(now_nanos() + std::chrono::nanoseconds(kRefreshInterval).count(), std::memory_order_relaxed);
   const resource::Registry::SnapshotRef served = registry_.snapshot();
   Arena arena;
-  std::vector<store::Blob> bodies;  // Trees hold views into them.
+  std::vector<store::Blob> bodies;  // The trees hold views into these.
   std::vector<Value> schemas, levels;
   uint64_t fingerprint = 0;
   std::vector<std::pair<resource::Storage*, std::vector<cache::EntryRef>>> found;

@@ -1,5 +1,5 @@
-// Priority and fairness by the FlowSchemas and PriorityLevelConfigurations in the watch caches: a change counts as soon
-// as somebody asks after the caches have it.
+// API priority and fairness, configured by the FlowSchemas and PriorityLevelConfigurations in the watch caches. Changes
+// take effect within one refresh interval after they reach the caches.
 //
 // Threading: any thread.
 #pragma once
@@ -16,15 +16,17 @@ namespace holdfast::access {
 
 class FlowControl {
  public:
-  // The registry must outlive this.
+  // The registry must outlive this object.
   FlowControl(flow::DispatcherOptions options, MetricRegistry& metrics, const resource::Registry& registry)
       : registry_(registry), dispatcher_(options, metrics) {}
 
-  // Null: the caches are not ready, or there are none. Flows live as long as what this returns.
+  // Null while the caches are not ready or hold no configuration. Flows stay valid as long as the returned pointer is
+  // held.
   std::shared_ptr<const flow::Schemas> schemas();
   flow::Dispatcher& dispatcher() { return dispatcher_; }
 
-  // How many seats a request takes: lists by what they read (upstream's list_work_estimator), everything else one.
+  // Number of seats a request occupies: for lists, estimated from the data read (upstream's list_work_estimator); one
+  // for everything else.
   int64_t seats_of(const request::RequestInfo& info, std::string_view level);
 
  private:
@@ -33,9 +35,9 @@ class FlowControl {
   const resource::Registry& registry_;
   flow::Dispatcher dispatcher_;
   std::atomic<std::shared_ptr<const flow::Schemas>> schemas_;
-  std::atomic<int64_t> next_look_{0};  // Of the steady clock, in nanoseconds.
-  std::mutex mutex_;                   // Held while a look is taken; guards seen_.
-  uint64_t seen_ = 0;                  // What the schemas were made of.
+  std::atomic<int64_t> next_refresh_{0};  // Steady clock, in nanoseconds.
+  std::mutex mutex_;                      // Held during a refresh; guards seen_.
+  uint64_t seen_ = 0;                     // Fingerprint of the objects that schemas_ was built from.
 };
 
 }  // namespace holdfast::access

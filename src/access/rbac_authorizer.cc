@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 constexpr std::array<std::string_view, 4> kPlurals = {"roles", "clusterroles", "rolebindings", "clusterrolebindings"};
 
-// How old an index may be before the caches are looked at again; a look costs four comparisons. A change is in force
-// after it reached the cache and this has passed.
-constexpr std::chrono::milliseconds kLookInterval{1};
+// Maximum age of an index before the caches are checked again; a check costs four comparisons. A change takes effect at
+// most this long after it reaches the cache.
+constexpr std::chrono::milliseconds kRefreshInterval{1};
 
 int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -22,7 +22,7 @@ int64_t now_nanos() { return std::chrono::steady_clock::now().time_since_epoch()
 
 std::shared_ptr<const rbac::Index> RbacAuthorizer::index() const {
   const int64_t now = now_nanos();
-  if (now >= next_look_.load(std::memory_order_relaxed)) refresh();
+  if (now >= next_refresh_.load(std::memory_order_relaxed)) refresh();
   return index_.load();
 }
 
@@ -33,14 +33,14 @@ auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) con
 }
 
 void RbacAuthorizer::refresh() const {
-  // The first index is waited for; later ones are made by one thread while the others continue with what they have.
+  // The first index is waited for; later ones are built by one thread while the others keep using the current index.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (index_.load()) {
     if (!lock.try_lock()) return;
   } else {
     lock.lock();
   }
-  next_look_.store(now_nanos() + std::chrono::nanoseconds(kLookInterval).count(), std::memory_order_relaxed);
+  next_refresh_.store(now_nanos() + std::chrono::nanoseconds(kRefreshInterval).count(), std::memory_order_relaxed);
 
   const resource::Registry::SnapshotRef served = registry_.snapshot();
   std::array<resource::Storage*, 4> storages{};
@@ -58,7 +58,7 @@ void RbacAuthorizer::refresh() const {
   if (!changed) return;
 
   Arena arena;
-  std::vector<store::Blob> bodies;  // Trees hold views into them.
+  std::vector<store::Blob> bodies;  // The trees hold views into these.
   std::array<rbac::Index::Objects, 4> objects;
   for (size_t i = 0; i < kPlurals.size(); ++i) {
     for (const cache::EntryRef& entry : now[i]->list({}).entries) {

@@ -1,6 +1,6 @@
-// Role-based access control over the watch caches: roles and bindings decide as soon as the caches have them.
+// Role-based access control over the watch caches: roles and bindings take effect as soon as the caches have them.
 //
-// Threading: any thread. A decision reads an immutable index; whoever finds it out of date makes the next one.
+// Threading: any thread. Decisions read an immutable index; the thread that finds it out of date builds the next one.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ namespace holdfast::access {
 
 class RbacAuthorizer final : public auth::Authorizer {
  public:
-  // Until the caches are ready, only system:masters may act. The registry must outlive this.
+  // Until the caches are ready, only system:masters is allowed. The registry must outlive this object.
   explicit RbacAuthorizer(const resource::Registry& registry) : registry_(registry) {}
 
-  // system:masters may do everything, all others what the rules grant.
+  // Allows system:masters everything and all other users what the rules grant.
   auth::Decision authorize(const auth::Attributes& attributes) const override;
   std::shared_ptr<const rbac::Index> index() const;
 
@@ -30,9 +30,9 @@ class RbacAuthorizer final : public auth::Authorizer {
 
   const resource::Registry& registry_;
   mutable std::atomic<std::shared_ptr<const rbac::Index>> index_;
-  mutable std::atomic<int64_t> next_look_{0};                   // Of the steady clock, in nanoseconds.
-  mutable std::mutex mutex_;                                    // Held while an index is made; guards seen_.
-  mutable std::array<std::optional<cache::Snapshot>, 4> seen_;  // What the index was made of.
+  mutable std::atomic<int64_t> next_refresh_{0};                // Steady clock, in nanoseconds.
+  mutable std::mutex mutex_;                                    // Held while an index is built; guards seen_.
+  mutable std::array<std::optional<cache::Snapshot>, 4> seen_;  // The snapshots that the index was built from.
 };
 
 }  // namespace holdfast::access

@@ -6,16 +6,17 @@
 #include "admission/plugin.h"
 #include "admission/pod_security.h"
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast::admission {
 namespace {
 
 enum class Support : uint8_t {
-  Here,       // A Plugin of this module.
-  Elsewhere,  // Runs in another module, which asks whether it is disabled.
+  Here,       // Implemented by a Plugin of this module.
+  Elsewhere,  // Implemented by another module, which checks whether it is disabled.
   Always,     // Part of a kind's validation; cannot be disabled.
-  Inert,      // Does nothing in Kubernetes either: its kinds or feature gates are off.
+  Inert,      // No effect in Kubernetes either: its kinds or feature gates are off.
   Unsupported,
 };
 
@@ -28,7 +29,7 @@ struct Known {
 
 constexpr bool kOn = true, kOff = false;
 
-// Every plugin of Kubernetes v1.36, in the order in which they run.
+// All plugins of Kubernetes v1.36, in execution order.
 constexpr Known kKnown[] = {
     {"AlwaysAdmit", Support::Here, kOff, &kAlwaysAdmit},
     {"NamespaceAutoProvision"},
@@ -83,6 +84,10 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool is_concerned(const Plugin& plugin, const Attributes& attributes) {
+  return plugin.handles(attributes.resource, attributes.subresource, attributes.operation);
+}
+
 }  // namespace
 
 Result<Unit> check_plugin_choice(const PluginChoice& choice) {
@@ -106,15 +111,11 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice) {
     if (contains(choice.enabled, name)) overlap.insert(name);
   }
   if (!overlap.empty()) {
-    std::string names;
-    for (const std::string_view name : overlap) names.append(names.empty() ? "" : " ").append(name);
-    errors.push_back("[" + names + "] in enable-admission-plugins and disable-admission-plugins overlapped");
+    errors.push_back("[" + join(overlap, " ") +
+                     "] in enable-admission-plugins and disable-admission-plugins overlapped");
   }
   if (errors.empty()) return Unit{};
-  if (errors.size() == 1) return bad_request(errors[0]);
-  std::string all;
-  for (const std::string& error : errors) all += (all.empty() ? "" : ", ") + error;
-  return bad_request("[" + all + "]");
+  return bad_request(aggregate_text(errors));
 }
 
 Result<Unit> check_available(std::string_view plugin) {
@@ -144,10 +145,7 @@ bool Chain::handles(const types::Resource& resource, std::string_view subresourc
 
 Result<Unit> Chain::admit(Attributes& attributes, Draft::Node object) const {
   for (const Plugin* plugin : plugins_) {
-    if (plugin->admit == nullptr ||
-        !plugin->handles(attributes.resource, attributes.subresource, attributes.operation)) {
-      continue;
-    }
+    if (plugin->admit == nullptr || !is_concerned(*plugin, attributes)) continue;
     if (Result<Unit> done = plugin->admit(attributes, object); !done) return done;
   }
   return Unit{};
@@ -157,10 +155,7 @@ Result<Unit> Chain::validate(Attributes& attributes, const Value& object) const 
   attributes.pod_security = &pod_security_;
   attributes.counts = counts_.get();
   for (const Plugin* plugin : plugins_) {
-    if (plugin->validate == nullptr ||
-        !plugin->handles(attributes.resource, attributes.subresource, attributes.operation)) {
-      continue;
-    }
+    if (plugin->validate == nullptr || !is_concerned(*plugin, attributes)) continue;
     if (Result<Unit> done = plugin->validate(attributes, object); !done) return done;
   }
   return Unit{};
@@ -184,10 +179,6 @@ bool has_text(std::span<const Value> items, std::string_view text) {
                      [&](const Value& item) { return item.is_string() && item.as_string() == text; });
 }
 
-std::string quoted(std::span<const std::string> texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + go_quote(text);
-  return list;
-}
+std::string quoted(std::span<const std::string> texts) { return "\"" + join(texts, "\", \"") + "\""; }
 
 }  // namespace holdfast::admission

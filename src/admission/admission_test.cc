@@ -10,7 +10,7 @@
 namespace holdfast::admission {
 namespace {
 
-// Objects under "group/plural/namespace/name", and what the caller may do.
+// Objects by "group/plural/namespace/name", and the caller's permissions.
 class Objects : public Lookup {
  public:
   void add(std::string_view group, std::string_view plural, std::string_view ns, std::string json) {
@@ -107,15 +107,15 @@ struct Case {
   const char* object = "";
   const char* old = nullptr;
   const char* subresource = "";
-  const char* want = "";     // Members that must be in the result, as JSON; or nothing.
-  const char* error = "";    // The message of the refusal.
+  const char* want = "";     // Members that the result must include, as JSON; or empty.
+  const char* error = "";    // The error message.
   const char* warning = "";  // The first warning.
   Operation operation = Operation::Create;
 };
 
 void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
 
-// Every member of `want` is in `got`, lists compared whole.
+// Whether `got` includes every member of `want`; lists are compared as a whole.
 bool includes(const Value& got, const Value& want) {
   if (!want.is_map()) return equal(got, want);
   for (const Member& member : want.members()) {
@@ -127,7 +127,7 @@ bool includes(const Value& got, const Value& want) {
 
 class AdmissionTest : public testing::TestWithParam<Case> {};
 
-TEST_P(AdmissionTest, DoesWhatKubernetesDoes) {
+TEST_P(AdmissionTest, MatchesKubernetes) {
   const Case& c = GetParam();
   Arena arena;
   const Objects objects = cluster();
@@ -165,103 +165,114 @@ TEST_P(AdmissionTest, DoesWhatKubernetesDoes) {
 }
 
 constexpr Case kCases[] = {
-    {.name = "a namespace that is not there",
+    {.name = "missing namespace is rejected",
      .plural = "configmaps",
      .ns = "nosuch",
      .object = R"({"metadata":{"name":"c"}})",
      .error = R"(namespaces "nosuch" not found)"},
-    {.name = "a namespace on its way out",
+    {.name = "terminating namespace is rejected",
      .plural = "configmaps",
      .ns = "term",
      .object = R"({"metadata":{"name":"y"}})",
      .error =
          R"(configmaps "y" is forbidden: unable to create new content in namespace term because it is being terminated)"},
-    {.name = "the default namespace stays",
+    {.name = "default namespace cannot be deleted",
      .plural = "namespaces",
      .error = R"(namespaces "default" is forbidden: this namespace may not be deleted)",
      .operation = Operation::Delete},
-    {.name = "a pod tolerates a node that is gone for five minutes",
+    {.name = "pod tolerates an unreachable node for five minutes",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[]}})",
      .want =
          R"({"spec":{"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute",)"
          R"("tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists",)"
          R"("effect":"NoExecute","tolerationSeconds":300}],"priority":0,"preemptionPolicy":"PreemptLowerPriority"}})"},
-    {.name = "a pod gets the priority of its class",
+    {.name = "pod gets the priority of its class",
      .object = R"({"metadata":{"name":"p"},"spec":{"priorityClassName":"hi"}})",
      .want = R"({"spec":{"priority":100,"preemptionPolicy":"Never"}})"},
-    {.name = "a priority class that is not there",
+    {.name = "missing priority class is rejected",
      .object = R"({"metadata":{"name":"p"},"spec":{"priorityClassName":"zz"}})",
      .error = R"(pods "p" is forbidden: no PriorityClass with name zz was found)"},
-    {.name = "a priority that is not that of the class",
+    {.name = "priority that differs from the class is rejected",
      .object = R"({"metadata":{"name":"p"},"spec":{"priority":5}})",
      .error = R"(pods "p" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority )"
               R"(admission controller computed 0 from the given PriorityClass name)"},
-    {.name = "under generateName the prefix is shown",
+    {.name = "error shows the generateName prefix",
      .object = R"({"metadata":{"generateName":"y-"},"spec":{"priorityClassName":"zz"}})",
      .error = R"(pods "y-" is forbidden: no PriorityClass with name zz was found)"},
-    {.name = "a new node is not ready",
+    {.name = "new node is tainted as not ready",
      .plural = "nodes",
      .object = R"({"metadata":{"name":"n"}})",
      .want = R"({"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]}})"},
-    {.name = "a claim is protected and gets the newest default class",
+    {.name = "claim is protected and gets the newest default class",
      .plural = "persistentvolumeclaims",
      .object = R"({"metadata":{"name":"c"},"spec":{}})",
      .want = R"({"metadata":{"finalizers":["kubernetes.io/pvc-protection"]},"spec":{"storageClassName":"new"}})"},
-    {.name = "a class that is set to nothing stays so",
+    {.name = "empty class is kept",
      .plural = "persistentvolumeclaims",
      .object = R"({"metadata":{"name":"c"},"spec":{"storageClassName":""}})",
      .want = R"({"spec":{"storageClassName":""}})"},
-    {.name = "an ingress gets the default class",
+    {.name = "ingress gets the default class",
      .group = "networking.k8s.io",
      .plural = "ingresses",
      .object = R"({"metadata":{"name":"i"},"spec":{}})",
      .want = R"({"spec":{"ingressClassName":"web"}})"},
-    {.name = "a claim grows only where its class lets it",
+    {.name = "claim can be resized only if its class allows it",
      .plural = "persistentvolumeclaims",
      .object =
          R"({"metadata":{"name":"c"},"spec":{"storageClassName":"old","resources":{"requests":{"storage":"2Gi"}}}})",
-     .old = R"({"spec":{"resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})",
+     .old =
+         R"({"spec":{"storageClassName":"old","resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})",
      .error = R"(persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the )"
               R"(storageclass that provisions the pvc must support resize)",
      .operation = Operation::Update},
-    {.name = "a runtime class brings overhead, labels and tolerations",
+    {.name = "class of a claim is its annotation, even if that is empty",
+     .plural = "persistentvolumeclaims",
+     .object = R"({"metadata":{"name":"c","annotations":{"volume.beta.kubernetes.io/storage-class":""}},)"
+               R"("spec":{"storageClassName":"new","resources":{"requests":{"storage":"2Gi"}}}})",
+     .old =
+         R"({"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":""}},)"
+         R"("spec":{"storageClassName":"new","resources":{"requests":{"storage":"1Gi"}}},"status":{"phase":"Bound"}})",
+     .error = R"(persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the )"
+              R"(storageclass that provisions the pvc must support resize)",
+     .operation = Operation::Update},
+    {.name = "runtime class adds overhead, labels and tolerations",
      .object = R"({"metadata":{"name":"p"},"spec":{"runtimeClassName":"box","tolerations":[{"operator":"Exists"}]}})",
      .want = R"({"spec":{"overhead":{"cpu":"100m"},"nodeSelector":{"box":"yes"},)"
              R"("tolerations":[{"operator":"Exists"},{"key":"box","operator":"Exists"}]}})"},
-    {.name = "a runtime class that is not there",
+    {.name = "missing runtime class is rejected",
      .object = R"({"metadata":{"name":"p"},"spec":{"runtimeClassName":"zz"}})",
      .error = R"(pods "p" is forbidden: pod rejected: RuntimeClass "zz" not found)"},
-    {.name = "overhead without a runtime class",
+    {.name = "overhead without a runtime class is rejected",
      .object = R"({"metadata":{"name":"p"},"spec":{"overhead":{"cpu":"1"}}})",
      .error =
          R"(pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead)"},
-    {.name = "defaults of a limit range, noted on the pod",
+    {.name = "limit range defaults are set and annotated",
      .ns = "limited",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}],"initContainers":[{"name":"i"}]}})",
      .want =
          R"({"metadata":{"annotations":{"kubernetes.io/limit-ranger":"LimitRanger plugin set: cpu request for )"
          R"(container c; cpu limit for container c; cpu request for init container i; cpu limit for init container i"}},)"
          R"("spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1"},"requests":{"cpu":"500m"}}}]}})"},
-    {.name = "too little, and too little for the limit",
+    {.name = "request below minimum and limit ratio exceeded",
      .ns = "limited",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"50m"},)"
                R"("limits":{"cpu":"450m"}}}]}})",
      .error =
          R"(pods "p" is forbidden: [minimum cpu usage per Container is 100m, but request is 50m, cpu max limit to )"
          R"(request ratio per Container is 4, but provided ratio is 9.000000])"},
-    {.name = "containers together ask for too much",
+    {.name = "sum of container limits exceeds the pod maximum",
      .ns = "limited",
      .object =
          R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"900m"},)"
          R"("limits":{"cpu":"900m"}}},{"name":"b","resources":{"requests":{"cpu":"900m"},"limits":{"cpu":"900m"}}}]}})",
      .error = R"(pods "p" is forbidden: maximum cpu usage per Pod is 1500m, but limit is 1800m)"},
-    {.name = "a claim that is too small",
+    {.name = "claim below the minimum is rejected",
      .plural = "persistentvolumeclaims",
      .ns = "limited",
      .object = R"({"metadata":{"name":"c"},"spec":{"storageClassName":"","resources":{"requests":{"storage":"1Mi"}}}})",
      .error =
          R"(persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi)"},
-    {.name = "a privileged pod under baseline",
+    {.name = "baseline rejects a privileged pod",
      .ns = "base",
      .object = R"({"metadata":{"name":"b"},"spec":{"hostNetwork":true,"containers":[{"name":"a","securityContext":)"
                R"({"privileged":true,"capabilities":{"add":["NET_ADMIN"]}}},{"name":"b","ports":[{"hostPort":80}]}],)"
@@ -271,7 +282,7 @@ constexpr Case kCases[] = {
          R"(must not include "NET_ADMIN" in securityContext.capabilities.add), host namespaces (hostNetwork=true), )"
          R"(hostPath volumes (volume "h"), hostPort (container "b" uses hostPort 80), privileged (container "a" must )"
          R"(not set securityContext.privileged=true))"},
-    {.name = "a plain pod under restricted",
+    {.name = "restricted rejects a plain pod",
      .ns = "strict",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}})",
      .error =
@@ -280,7 +291,7 @@ constexpr Case kCases[] = {
          R"((container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or )"
          R"(container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set )"
          R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))"},
-    {.name = "profiles were annotations in old versions",
+    {.name = "old versions check profile annotations",
      .ns = "old",
      .object =
          R"({"metadata":{"name":"p","annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined",)"
@@ -289,31 +300,31 @@ constexpr Case kCases[] = {
      .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.18": seccompProfile (forbidden annotations )"
               R"(container.seccomp.security.alpha.kubernetes.io/c="x", )"
               R"(seccomp.security.alpha.kubernetes.io/pod="unconfined"))"},
-    {.name = "warned, not refused",
+    {.name = "warn level only warns",
      .ns = "warned",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","securityContext":)"
                R"({"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"runAsNonRoot":true}}]}})",
      .warning = R"(would violate PodSecurity "restricted:v1.30": seccompProfile (pod or container "c" must set )"
                 R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"))"},
-    {.name = "a controller is warned about what its pods would be refused for",
+    {.name = "controllers get warnings for their pod template",
      .group = "apps",
      .plural = "deployments",
      .ns = "base",
      .object = R"({"metadata":{"name":"d"},"spec":{"template":{"spec":{"hostPID":true,"containers":[{"name":"c"}]}}}})",
      .warning = R"(would violate PodSecurity "baseline:latest": host namespaces (hostPID=true))"},
-    {.name = "a level that is none",
+    {.name = "invalid level is rejected",
      .plural = "namespaces",
      .object = R"({"metadata":{"name":"x","labels":{"pod-security.kubernetes.io/enforce":"foo"}}})",
      .error =
          R"(Namespace "x" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "foo": must )"
          R"(be one of privileged, baseline, restricted)"},
-    {.name = "a version that is none",
+    {.name = "invalid version is rejected",
      .plural = "namespaces",
      .object = R"({"metadata":{"name":"x","labels":{"pod-security.kubernetes.io/warn-version":"v2"}}})",
      .error =
          R"(Namespace "x" is invalid: metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "v2": )"
          R"(must be "latest" or "v1.x")"},
-    {.name = "who may not approve",
+    {.name = "approval requires permission",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"metadata":{"name":"r"},"spec":{"signerName":"example.com/s"}})",
@@ -323,23 +334,23 @@ constexpr Case kCases[] = {
          R"(certificatesigningrequests.certificates.k8s.io "r" is forbidden: user not permitted to approve requests )"
          R"(with signerName "example.com/s")",
      .operation = Operation::Update},
-    {.name = "a bound pod has the labels of its node's place",
+    {.name = "bound pod gets the topology labels of its node",
      .object = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n"}})",
      .want = R"({"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}})"},
-    {.name = "a pod without an account runs as default",
+    {.name = "pod without an account runs as default",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}})",
      .want = R"({"spec":{"serviceAccountName":"default","serviceAccount":"default"}})"},
-    {.name = "an account that is not there is named",
+    {.name = "missing account is rejected",
      .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"zz","containers":[{"name":"c"}]}})",
      .error = R"(pods "p" is forbidden: error looking up service account plain/zz: serviceaccount "zz" not found)"},
-    {.name = "an account's pull secrets are the pod's",
+    {.name = "pod gets the pull secrets of its account",
      .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"runner","containers":[]}})",
      .want = R"({"spec":{"imagePullSecrets":[{"name":"registry"}]}})"},
-    {.name = "a mirror pod has no account",
+    {.name = "mirror pod must not have an account",
      .object = R"({"metadata":{"name":"p","annotations":{"kubernetes.io/config.mirror":"x"}},)"
                R"("spec":{"serviceAccountName":"runner"}})",
      .error = R"(pods "p" is forbidden: a mirror pod may not reference service accounts)"},
-    {.name = "an account that limits its secrets names the one it does not have",
+    {.name = "account with restricted secrets rejects others",
      .object = R"({"metadata":{"name":"p"},"spec":{"serviceAccountName":"careful","containers":[{"name":"c",)"
                R"("env":[{"name":"E","valueFrom":{"secretKeyRef":{"name":"other"}}}]}]}})",
      .error = R"(pods "p" is forbidden: container c with envVar E referencing secret.secretName="other" is not )"
@@ -354,7 +365,7 @@ INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, testing::ValuesIn(kCases), [](c
   return name;
 });
 
-TEST(ChainTest, ATokenIsMountedWhereNothingElseIs) {
+TEST(ChainTest, TokenIsMountedUnlessItsPathIsTaken) {
   Arena arena;
   const Objects objects = cluster();
   std::vector<std::string> warnings;
@@ -397,7 +408,7 @@ TEST(ChainTest, DisabledPluginsDoNothing) {
   EXPECT_TRUE(equal(draft.value(), pod));
 }
 
-// What one plugin that is off by default says about a pod or service, once it is enabled.
+// The effect of a plugin that is off by default on a pod or service, once it is enabled.
 struct EnabledCase {
   const char* name;
   const char* plugin;
@@ -454,25 +465,25 @@ constexpr EnabledCase kEnabledCases[] = {
      .plugin = "AlwaysDeny",
      .object = R"({"metadata":{"name":"o"},"spec":{"containers":[]}})",
      .error = R"(pods "o" is forbidden: admission control is denying all modifications)"},
-    {.name = "images are always pulled, those of volumes too",
+    {.name = "images are always pulled, including those of volumes",
      .plugin = "AlwaysPullImages",
      .object = R"({"metadata":{"name":"o"},"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Never"}],)"
                R"("volumes":[{"name":"v","image":{"reference":"r"}}]}})",
      .want = R"({"spec":{"containers":[{"name":"c","image":"i","imagePullPolicy":"Always"}],)"
              R"("volumes":[{"name":"v","image":{"reference":"r","pullPolicy":"Always"}}]}})"},
-    {.name = "external addresses are denied",
+    {.name = "external IPs are denied",
      .plugin = "DenyServiceExternalIPs",
      .plural = "services",
      .object = R"({"metadata":{"name":"o"},"spec":{"externalIPs":["10.1.1.1","10.1.1.2"]}})",
      .old = R"({"metadata":{"name":"o"},"spec":{"externalIPs":["10.1.1.1"]}})",
      .error = R"(services "o" is forbidden: Use of external IPs is denied by admission control)"},
-    {.name = "anti-affinity is by host",
+    {.name = "anti-affinity is limited to hostname topology",
      .plugin = "LimitPodHardAntiAffinityTopology",
      .object = R"({"metadata":{"name":"o"},"spec":{"containers":[],"affinity":{"podAntiAffinity":)"
                R"({"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}}})",
      .error = R"(pods "o" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but )"
               R"(only key kubernetes.io/hostname is allowed)"},
-    {.name = "the namespace must exist",
+    {.name = "namespace must exist",
      .plugin = "NamespaceExists",
      .plural = "configmaps",
      .object = R"({"metadata":{"name":"o"}})",
@@ -483,7 +494,7 @@ constexpr EnabledCase kEnabledCases[] = {
 INSTANTIATE_TEST_SUITE_P(Plugins, EnabledPluginTest, testing::ValuesIn(kEnabledCases),
                          [](const auto& info) { return std::string(info.param.plugin); });
 
-TEST(EnabledPluginTest, AnUpdateWithoutNewImagesKeepsItsPolicies) {
+TEST(EnabledPluginTest, UpdateWithoutNewImagesKeepsPullPolicies) {
   Arena arena;
   const Objects objects = cluster();
   std::vector<std::string> warnings;
@@ -513,9 +524,9 @@ struct ConfiguredCase {
   const char* plural = "pods";
   const char* object;
   const char* old = nullptr;
-  const char* error = "";       // The message of the refusal.
+  const char* error = "";       // The error message.
   const char* warning = "";     // The first warning.
-  const char* annotation = "";  // One of the audit event's: key=value.
+  const char* annotation = "";  // An audit annotation: key=value.
 };
 
 constexpr char kRoot[] = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",)"
@@ -526,39 +537,39 @@ constexpr char kReplicaSet[] = R"({"metadata":{"name":"r"},"spec":{"template":{"
                                R"({"name":"c","image":"i","securityContext":{"privileged":true}}]}}}})";
 
 constexpr ConfiguredCase kConfiguredCases[] = {
-    {.name = "a namespace without labels has the defaults",
+    {.name = "namespace without labels uses the defaults",
      .object = kRoot,
      .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.30": privileged (container "c" must not set )"
               R"(securityContext.privileged=true))"},
-    {.name = "labels replace what they name, and nothing else",
+    {.name = "labels override only the settings they name",
      .ns = "warned",
      .object = kRoot,
      .error = R"(pods "p" is forbidden: violates PodSecurity "baseline:v1.30": privileged (container "c" must not set )"
               R"(securityContext.privileged=true))"},
-    {.name = "controllers are warned about, not refused",
+    {.name = "controllers get warnings only",
      .plural = "replicationcontrollers",
      .object = kReplicaSet,
      .warning = R"(would violate PodSecurity "baseline:latest": privileged (container "c" must not set )"
                 R"(securityContext.privileged=true))"},
-    {.name = "an exempt user", .user = "root", .object = kRoot, .annotation = "exempt=user"},
-    {.name = "an exempt namespace", .ns = "strict", .object = kRoot, .annotation = "exempt=namespace"},
-    {.name = "an exempt runtime class", .object = kBoxedRoot, .annotation = "exempt=runtimeClass"},
-    {.name = "a controller of an exempt user",
+    {.name = "exempt user", .user = "root", .object = kRoot, .annotation = "exempt=user"},
+    {.name = "exempt namespace", .ns = "strict", .object = kRoot, .annotation = "exempt=namespace"},
+    {.name = "exempt runtime class", .object = kBoxedRoot, .annotation = "exempt=runtimeClass"},
+    {.name = "controller created by an exempt user",
      .user = "root",
      .plural = "replicationcontrollers",
      .object = kReplicaSet,
      .annotation = "exempt=user"},
-    {.name = "labels of an exempt namespace are ignored, and that is said",
+    {.name = "labels of an exempt namespace cause a warning",
      .plural = "namespaces",
      .object =
          R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted",)"
          R"("pod-security.kubernetes.io/audit":"privileged","pod-security.kubernetes.io/warn-version":"v1.29"}}})",
      .warning = R"(namespace "strict" is exempt from Pod Security, and the policy (enforce=restricted:v1.30, )"
                 R"(warn=restricted:v1.29) will be ignored)"},
-    {.name = "an exempt namespace as everywhere by default",
+    {.name = "exempt namespace with default labels",
      .plural = "namespaces",
      .object = R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"baseline"}}})"},
-    {.name = "an exempt namespace that becomes stricter",
+    {.name = "exempt namespace made stricter",
      .plural = "namespaces",
      .object = R"({"metadata":{"name":"strict","labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})",
      .old = R"({"metadata":{"name":"strict"}})",
@@ -566,7 +577,7 @@ constexpr ConfiguredCase kConfiguredCases[] = {
                 R"(ignored)"},
 };
 
-TEST(PodSecurityConfigurationTest, SaysWhatIsCheckedAndWhatIsNot) {
+TEST(PodSecurityConfigurationTest, AppliesDefaultsAndExemptions) {
   PluginChoice choice{.enabled = {}, .disabled = {"ServiceAccount", "Priority", "RuntimeClass"}};
   choice.configuration.pod_security = {
       .defaults = {.enforce = {Level::Baseline, 30}, .audit = {}, .warn = {Level::Baseline, -1}},
@@ -600,7 +611,7 @@ TEST(PodSecurityConfigurationTest, SaysWhatIsCheckedAndWhatIsNot) {
   }
 }
 
-TEST(PluginChoiceTest, RefusesWhatItCannotDo) {
+TEST(PluginChoiceTest, RejectsUnknownAndUnsupportedPlugins) {
   const auto message = [](PluginChoice choice) {
     Result<Unit> checked = check_plugin_choice(choice);
     return checked ? std::string() : checked.error().message;

@@ -1,4 +1,4 @@
-// Who may approve and sign certificate requests, and what a request may not ask for.
+// Permissions to approve and sign certificate requests, and restrictions on their content.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ bool is_request(const types::Resource& resource) {
   return resource.group == "certificates.k8s.io" && resource.plural == "certificatesigningrequests";
 }
 
-// The verb on the signer by its name, or on all of its domain.
+// Whether the verb is allowed on the signer's name or on all signers of its domain.
 bool may(const Attributes& attributes, std::string_view verb, std::string_view signer) {
   if (attributes.lookup.authorized(verb, "certificates.k8s.io", "signers", signer)) return true;
   const size_t slash = signer.find('/');
@@ -53,7 +53,7 @@ bool is_request_create(const types::Resource& resource, std::string_view subreso
   return is_request(resource) && subresource.empty() && operation == Operation::Create;
 }
 
-// Whether the subject of a PEM request has this organisation: attribute 2.5.4.10 with that text.
+// Whether the subject of a PEM request has this organization (attribute 2.5.4.10).
 bool has_organisation(std::string_view pem, std::string_view organisation) {
   const size_t begin = pem.find("-----\n"), end = pem.rfind("\n-----END");
   if (begin == std::string_view::npos || end == std::string_view::npos || end <= begin + 6) return false;

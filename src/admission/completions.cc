@@ -76,7 +76,7 @@ Result<Unit> add_protection(Attributes& attributes, Draft::Node object) {
   return Unit{};
 }
 
-// --- Default classes: the newest that is marked, by name among equals ---
+// --- Default classes: the newest one marked as default, ties broken by name ---
 
 std::optional<Value> default_class(std::span<const Value> classes, std::initializer_list<std::string_view> marks) {
   std::optional<Value> chosen;

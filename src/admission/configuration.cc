@@ -22,7 +22,7 @@ using kinds::Path;
 struct Kind {
   std::string_view api_version, kind;
 };
-// The first is the current one.
+// The current version comes first.
 constexpr Kind kAdmission[] = {{"apiserver.config.k8s.io/v1", "AdmissionConfiguration"},
                                {"apiserver.k8s.io/v1alpha1", "AdmissionConfiguration"}};
 constexpr Kind kQuota[] = {{"apiserver.config.k8s.io/v1", "ResourceQuotaConfiguration"},
@@ -52,7 +52,7 @@ Result<Unit> check_fields(const FieldErrors& errors) {
   return bad_request(listed(std::move(texts)));
 }
 
-// A document of one of these kinds, and what strict decoding finds wrong with it.
+// A document of one of the accepted kinds, with its strict decoding errors.
 class Reader {
  public:
   static Result<Reader> open(std::string text, std::span<const Kind> accepted) {
@@ -63,7 +63,7 @@ class Reader {
     reader.document_ = std::move(*document);
     return with_kind(std::move(reader), root, accepted);
   }
-  // One that is part of another document, which outlives it.
+  // For a document embedded in another one, which must outlive it.
   static Result<Reader> open(const Value& tree, std::span<const Kind> accepted) {
     return with_kind(Reader(), tree, accepted);
   }
@@ -103,7 +103,7 @@ class Reader {
 
 // --- ResourceQuota ---
 
-// Kubernetes looks at operators when an object is written, and skips all quotas when it does not understand one.
+// Kubernetes checks operators only when an object is written, and skips all quotas if one is invalid.
 void check_scope(const quota::Scope& scope, const Path& at, FieldErrors& errors) {
   if (is_one_of(kOtherScopes, scope.name)) return;
   if (!is_one_of(kClassScopes, scope.name)) {
@@ -246,7 +246,7 @@ constexpr Configurable kConfigurable[] = {
 
 struct Entry {
   std::string name, path;
-  const Value* configuration = nullptr;  // Null: it is in the file `path`, or nowhere.
+  const Value* configuration = nullptr;  // Null if it is in the file `path`, or not given.
 };
 
 Result<Unit> read_entry(const Entry& entry, const std::filesystem::path& folder, const FileReader& read_file,

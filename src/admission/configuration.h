@@ -1,8 +1,8 @@
-// What --admission-control-config-file says about the plugins: an AdmissionConfiguration of apiserver.config.k8s.io/v1
-// (or apiserver.k8s.io/v1alpha1), with the configurations of plugins in it or in files that it names.
+// Plugin configuration from --admission-control-config-file: an AdmissionConfiguration of apiserver.config.k8s.io/v1
+// (or apiserver.k8s.io/v1alpha1), with the configuration of each plugin inline or in a file it refers to.
 //
-// Everything is decoded strictly, and whatever would have no effect is refused: plugins that do not exist, that this
-// server does not have or that take no configuration, kinds and fields that are not known.
+// Decoding is strict, and anything that would have no effect is rejected: plugins that do not exist, are not supported
+// by this server or take no configuration, and unknown kinds and fields.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ enum class Level : uint8_t { Privileged, Baseline, Restricted };
 
 struct LevelVersion {
   Level level = Level::Privileged;
-  int32_t minor = -1;  // Of v1.x; -1: latest.
+  int32_t minor = -1;  // The x of v1.x; -1 for latest.
   bool operator==(const LevelVersion&) const = default;
   std::string text() const;  // baseline:latest
 };
 
-// What pods must keep, what is recorded in the audit log, and what their authors are warned about.
+// The levels to enforce, to record in the audit log, and to warn about.
 struct PodSecurityPolicy {
   LevelVersion enforce, audit, warn;
 };
 
 struct PodSecurityConfiguration {
-  PodSecurityPolicy defaults;  // Of namespaces whose labels say nothing else.
+  PodSecurityPolicy defaults;  // For namespaces without such labels.
   std::vector<std::string> exempt_users, exempt_namespaces, exempt_runtime_classes;
 };
 
@@ -45,28 +45,28 @@ struct Scope {
   std::vector<std::string> values = {};
 };
 
-// What is limited by default: a write that uses it needs a quota that covers it.
+// A resource limited by default: a write that uses it requires a quota that covers it.
 struct LimitedResource {
   std::string group, resource;
-  std::vector<std::string> contains;  // Parts of the names of what an object uses, such as "requests.storage".
-  std::vector<Scope> scopes;          // Kubernetes compares these with objects of every resource.
+  std::vector<std::string> contains;  // Substrings of resource names, such as "requests.storage".
+  std::vector<Scope> scopes;          // Like in Kubernetes, compared with objects of any resource.
 };
 
 }  // namespace quota
 
-// --- All of it ---
+// --- The whole configuration ---
 
 struct Configuration {
-  std::vector<std::string> plugins;  // Those that have a configuration.
+  std::vector<std::string> plugins;  // Plugins that are configured.
   PodSecurityConfiguration pod_security;
   std::vector<quota::LimitedResource> limited_resources;
-  // Paths of kubeconfigs with credentials for webhooks; empty: webhooks are called anonymously.
+  // Paths of kubeconfigs with credentials for webhooks; empty to call webhooks anonymously.
   std::string mutating_webhook_kubeconfig, validating_webhook_kubeconfig;
 };
 
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
 
-// The error is one line that names the file and the field.
+// Errors are a single line naming the file and the field.
 Result<Configuration> load_configuration(const std::string& path, const FileReader& read);
 
 }  // namespace holdfast::admission

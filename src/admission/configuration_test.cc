@@ -25,7 +25,7 @@ std::string with_plugins(const std::string& plugins) {
   return "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n" + plugins;
 }
 
-TEST(AdmissionConfiguration, IsReadWithThePluginsInIt) {
+TEST(AdmissionConfiguration, DecodesInlinePluginConfigurations) {
   const Result<Configuration> read = load({{"/etc/k/admission.yaml", with_plugins(R"(
 - name: ResourceQuota
   configuration:
@@ -75,7 +75,7 @@ TEST(AdmissionConfiguration, IsReadWithThePluginsInIt) {
   EXPECT_EQ(read->validating_webhook_kubeconfig, "");
 }
 
-TEST(AdmissionConfiguration, NamesFilesRelativeToItself) {
+TEST(AdmissionConfiguration, FilePathsAreRelativeToTheConfiguration) {
   const std::string quota = R"({"apiVersion":"resourcequota.admission.k8s.io/v1beta1","kind":"Configuration",)"
                             R"("limitedResources":[{"resource":"pods","matchContains":["pods"]}]})";
   for (const char* path : {"sub/quota.json", "/etc/k/sub/quota.json"}) {
@@ -90,7 +90,7 @@ TEST(AdmissionConfiguration, NamesFilesRelativeToItself) {
   }
 }
 
-TEST(AdmissionConfiguration, PrefersWhatIsInItToAFile) {
+TEST(AdmissionConfiguration, InlineConfigurationTakesPrecedenceOverFile) {
   const Result<Configuration> read = load({{"/etc/k/admission.yaml", with_plugins(R"(
 - name: PodSecurity
   path: not-there.yaml
@@ -105,8 +105,8 @@ TEST(AdmissionConfiguration, PrefersWhatIsInItToAFile) {
 
 struct Refused {
   const char* name;
-  std::string file;  // Of the AdmissionConfiguration.
-  const char* want;  // What follows the path of the file.
+  std::string file;  // Content of the AdmissionConfiguration.
+  const char* want;  // The error after the path of the file.
 };
 
 std::string quota(const std::string& limited) {
@@ -131,70 +131,70 @@ std::string webhook(const std::string& members) {
 }
 
 const Refused kRefused[] = {
-    {"a file that is no YAML", "a: [", ": yaml: line 1: did not find expected node content"},
-    {"a file without a kind", "plugins: []",
+    {"invalid YAML", "a: [", ": yaml: line 1: did not find expected node content"},
+    {"missing kind", "plugins: []",
      ": apiVersion and kind must be set; supported: AdmissionConfiguration of apiserver.config.k8s.io/v1, "
      "AdmissionConfiguration of apiserver.k8s.io/v1alpha1"},
-    {"another kind", "{apiVersion: v1, kind: Config}",
+    {"unexpected kind", "{apiVersion: v1, kind: Config}",
      ": no kind \"Config\" is registered for version \"v1\"; supported: AdmissionConfiguration of "
      "apiserver.config.k8s.io/v1, AdmissionConfiguration of apiserver.k8s.io/v1alpha1"},
-    {"unknown fields, wherever they are", with_plugins("- {name: PodSecurity, pth: x}\nplugin: []"),
+    {"unknown fields at any level", with_plugins("- {name: PodSecurity, pth: x}\nplugin: []"),
      ": strict decoding error: unknown field \"plugins[0].pth\", unknown field \"plugin\""},
-    {"a field twice", with_plugins("- {name: PodSecurity}\nplugins: []"),
+    {"duplicate field", with_plugins("- {name: PodSecurity}\nplugins: []"),
      ": strict decoding error: line 5: key \"plugins\" already set in map"},
-    {"a text where a list belongs", with_plugins(" all"), ": strict decoding error: plugins must be a list of objects"},
-    {"a plugin that does not exist", with_plugins("- {name: PodSecurityy}"),
+    {"string instead of a list", with_plugins(" all"), ": strict decoding error: plugins must be a list of objects"},
+    {"unknown plugin", with_plugins("- {name: PodSecurityy}"),
      ": plugins[0] \"PodSecurityy\": unknown admission plugin"},
-    {"a plugin that Holdfast does not have", with_plugins("- {name: EventRateLimit, path: limits.yaml}"),
+    {"unsupported plugin", with_plugins("- {name: EventRateLimit, path: limits.yaml}"),
      ": plugins[0] \"EventRateLimit\": this plugin is not supported by Holdfast"},
-    {"a plugin without a configuration", with_plugins("- {name: LimitRanger, path: limits.yaml}"),
+    {"plugin that takes no configuration", with_plugins("- {name: LimitRanger, path: limits.yaml}"),
      ": plugins[0] \"LimitRanger\": this plugin takes no configuration in Holdfast"},
-    {"a plugin twice", with_plugins("- {name: PodSecurity}\n- {name: PodSecurity}"),
+    {"duplicate plugin", with_plugins("- {name: PodSecurity}\n- {name: PodSecurity}"),
      ": plugins[1] \"PodSecurity\": the plugin is configured twice"},
-    {"a file that is not there", with_plugins("- {name: PodSecurity, path: pods.yaml}"),
+    {"missing file", with_plugins("- {name: PodSecurity, path: pods.yaml}"),
      ": plugins[0] \"PodSecurity\": cannot read /etc/k/pods.yaml: No such file or directory"},
-    {"a plugin's configuration of another plugin's kind",
+    {"configuration kind of another plugin",
      with_plugins("- {name: ResourceQuota, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: "
                   "WebhookAdmissionConfiguration}}"),
      ": plugins[0] \"ResourceQuota\": configuration: no kind \"WebhookAdmissionConfiguration\" is registered for "
      "version \"apiserver.config.k8s.io/v1\"; supported: ResourceQuotaConfiguration of apiserver.config.k8s.io/v1, "
      "Configuration of resourcequota.admission.k8s.io/v1beta1, Configuration of "
      "resourcequota.admission.k8s.io/v1alpha1"},
-    {"an unknown field of a plugin's configuration", quota("{resource: pods, matchContain: [pods]}"),
+    {"unknown field in a plugin's configuration", quota("{resource: pods, matchContain: [pods]}"),
      ": plugins[0] \"ResourceQuota\": configuration: strict decoding error: unknown field "
      "\"limitedResources[0].matchContain\""},
-    {"a limit on nothing", quota("{matchContains: [pods]}"),
+    {"limit without a resource", quota("{matchContains: [pods]}"),
      ": plugins[0] \"ResourceQuota\": configuration: limitedResources[0].resource: Required value"},
-    {"a scope that does not exist", quota("{resource: pods, matchScopes: [{scopeName: Fast, operator: Exists}]}"),
+    {"unknown scope", quota("{resource: pods, matchScopes: [{scopeName: Fast, operator: Exists}]}"),
      ": plugins[0] \"ResourceQuota\": configuration: limitedResources[0].matchScopes[0].scopeName: Invalid value: "
      "\"Fast\": unsupported scope"},
-    {"an operator that does not exist",
+    {"unknown operator",
      quota("{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Is, values: [a]}]}"),
      ": plugins[0] \"ResourceQuota\": configuration: limitedResources[0].matchScopes[0].operator: Invalid value: "
      "\"Is\": not a valid selector operator"},
-    {"an operator without values", quota("{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In}]}"),
+    {"operator without values", quota("{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In}]}"),
      ": plugins[0] \"ResourceQuota\": configuration: limitedResources[0].matchScopes[0].values: Required value: must "
      "be at least one value when `operator` is 'In' or 'NotIn' for scope selector"},
-    {"levels and versions that do not exist", pod_security("defaults: {enforce: strict, warn-version: v2}"),
+    {"unknown levels and versions", pod_security("defaults: {enforce: strict, warn-version: v2}"),
      ": plugins[0] \"PodSecurity\": configuration: [defaults.enforce: Invalid value: \"strict\": must be one of "
      "privileged, baseline, restricted, defaults.warn-version: Invalid value: \"v2\": must be \"latest\" or "
      "\"v1.x\"]"},
-    {"exemptions that no request could have",
+    {"invalid and duplicate exemptions",
      pod_security("exemptions: {namespaces: [a, a], usernames: [\"\"], runtimeClasses: [A]}"),
      ": plugins[0] \"PodSecurity\": configuration: [exemptions.namespaces[1]: Duplicate value: \"a\", "
      "exemptions.runtimeClasses[0]: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case "
      "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "
      "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'), "
      "exemptions.usernames[0]: Invalid value: \"\": username must not be empty]"},
-    {"a kubeconfig that is somewhere else for everybody", webhook("kubeConfigFile: hooks"),
+    {"relative kubeconfig path", webhook("kubeConfigFile: hooks"),
      ": plugins[0] \"ValidatingAdmissionWebhook\": configuration: kubeConfigFile: Invalid value: \"hooks\": must be an "
      "absolute file path"},
-    {"manifests on disk", webhook("staticManifestsDir: /etc/manifests"),
+    {"static manifests", webhook("staticManifestsDir: /etc/manifests"),
      ": plugins[0] \"ValidatingAdmissionWebhook\": configuration: staticManifestsDir: Forbidden: staticManifestsDir "
      "requires the ManifestBasedAdmissionControlConfig feature gate to be enabled"},
 };
 
-TEST(AdmissionConfiguration, RefusesWhatWouldHaveNoEffect) {
+TEST(AdmissionConfiguration, RejectsSettingsWithoutEffect) {
   for (const Refused& row : kRefused) {
     const Result<Configuration> read = load({{"/etc/k/admission.yaml", row.file}});
     ASSERT_FALSE(read) << row.name;
@@ -202,7 +202,7 @@ TEST(AdmissionConfiguration, RefusesWhatWouldHaveNoEffect) {
   }
 }
 
-TEST(AdmissionConfiguration, NamesTheFileThatIsWrong) {
+TEST(AdmissionConfiguration, ErrorsNameTheInvalidFile) {
   EXPECT_EQ(load({}).error().message, "cannot read /etc/k/admission.yaml: No such file or directory");
   const Result<Configuration> read = load({{"/etc/k/admission.yaml", with_plugins("- {name: PodSecurity, path: p}")},
                                            {"/etc/k/p", "{apiVersion: v1, kind: Pod}"}});

@@ -1,4 +1,4 @@
-// Plugins that run only when --enable-admission-plugins names them.
+// Plugins that only run if --enable-admission-plugins names them.
 
 #include <algorithm>
 #include <string>
@@ -41,7 +41,7 @@ std::vector<std::string_view> images_of(const Value& pod) {
   return images;
 }
 
-// An update that keeps the images is let through, so that pods from before the plugin was enabled can be changed.
+// Updates that keep the images are exempt, so that pods created before the plugin was enabled can be changed.
 bool has_new_image(const Attributes& attributes, const Value& pod) {
   if (attributes.operation != Operation::Update || attributes.old == nullptr) return true;
   const std::vector<std::string_view> known = images_of(*attributes.old), images = images_of(pod);
@@ -63,7 +63,7 @@ Result<Unit> always_pull(Attributes& attributes, Draft::Node pod) {
   return Unit{};
 }
 
-// A mutating webhook may have changed it back.
+// A mutating webhook may have reverted it.
 Result<Unit> check_always_pulled(Attributes& attributes, const Value& pod) {
   if (!has_new_image(attributes, pod)) return Unit{};
   auto check = [&](std::string field, std::string_view policy) -> Result<Unit> {
@@ -96,7 +96,7 @@ bool is_service_write(const types::Resource& resource, std::string_view subresou
   return is_core(resource, "services") && subresource.empty() && is_write(operation);
 }
 
-// Addresses that the service already had may stay.
+// IPs that the service already had are allowed.
 Result<Unit> deny_external_ips(Attributes& attributes, const Value& service) {
   const std::span<const Value> before =
       attributes.old == nullptr ? std::span<const Value>{} : attributes.old->items_at("spec", "externalIPs");

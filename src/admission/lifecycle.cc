@@ -1,4 +1,5 @@
-// NamespaceLifecycle: nothing is created in a missing or terminating namespace; three namespaces cannot be deleted.
+// NamespaceLifecycle: rejects creates in missing or terminating namespaces, and protects three namespaces from
+// deletion.
 
 #include "admission/plugin.h"
 #include "base/api_error.h"
@@ -10,7 +11,7 @@ bool is_namespace(const types::Resource& resource) { return is_core(resource, "n
 
 bool handles(const types::Resource& resource, std::string_view subresource, Operation operation) {
   if (is_namespace(resource)) return operation == Operation::Delete && subresource.empty();
-  // Access reviews may ask about namespaces that do not exist.
+  // Access reviews may refer to namespaces that do not exist.
   return resource.namespaced && operation == Operation::Create && !resource.kind.ends_with("AccessReview");
 }
 

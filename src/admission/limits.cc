@@ -1,4 +1,4 @@
-// LimitRanger and PersistentVolumeClaimResize: how much an object may ask for.
+// LimitRanger and PersistentVolumeClaimResize: limits on the resources an object may request.
 
 #include <algorithm>
 #include <cstdio>
@@ -7,8 +7,10 @@
 
 #include "admission/amounts.h"
 #include "admission/plugin.h"
+#include "base/api_error.h"
 #include "base/hash.h"
 #include "codec/quantity.h"
+#include "kinds/kinds.h"
 
 namespace holdfast::admission {
 namespace {
@@ -53,7 +55,7 @@ Result<Unit> set_default_limits(Attributes& attributes, Draft::Node object) {
                                        {"initContainers", "init container"}}) {
       if (requests.empty() && limits.empty()) break;
       for (Draft::Node container : object.child("spec").list(list)) {
-        // Requests are noted before limits although limits are set first.
+        // Requests come first in the annotation although limits are set first.
         std::vector<std::string> limit_notes;
         set_missing(container, "limits", limits, "limit", prefix, limit_notes);
         set_missing(container, "requests", requests, "request", prefix, notes);
@@ -165,7 +167,7 @@ std::vector<std::string> limit_errors(const Value& range, const Value& object, b
 }
 
 Result<Unit> check_limits(Attributes& attributes, const Value& object) {
-  // An object that is being deleted may be changed, whatever it asks for.
+  // Terminating objects may be updated regardless of limits.
   if (object.get("metadata", "deletionTimestamp") != nullptr) return Unit{};
   for (const Value& range : attributes.lookup.list(attributes.arena, "", "limitranges", attributes.ns)) {
     std::vector<std::string> errors = limit_errors(range, object, is_core(attributes.resource, "pods"));
@@ -175,9 +177,7 @@ Result<Unit> check_limits(Attributes& attributes, const Value& object) {
       if (seen.insert(error).second) distinct.push_back(std::move(error));
     }
     if (distinct.empty()) continue;
-    std::string text;
-    for (const std::string& error : distinct) text += (text.empty() ? "" : ", ") + error;
-    return refuse(attributes, object, distinct.size() > 1 ? "[" + text + "]" : text);
+    return refuse(attributes, object, aggregate_text(distinct));
   }
   return Unit{};
 }
@@ -197,9 +197,8 @@ Result<Unit> check_resize(Attributes& attributes, const Value& claim) {
   if (old.text_at("status", "phase") != "Bound") {
     return refuse(attributes, claim, "Only bound persistent volume claims can be expanded");
   }
-  std::string_view name = claim.text_at("metadata", "annotations", "volume.beta.kubernetes.io/storage-class");
-  if (name.empty()) name = claim.text_at("spec", "storageClassName");
-  if (!name.empty()) {
+  const std::string_view name = kinds::storage_class_of(claim);
+  if (!name.empty() && name == kinds::storage_class_of(old)) {
     const std::optional<Value> chosen =
         attributes.lookup.get(attributes.arena, "storage.k8s.io", "storageclasses", "", name);
     if (chosen && is_true(*chosen, "allowVolumeExpansion")) return Unit{};

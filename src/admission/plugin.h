@@ -1,4 +1,4 @@
-// How a plugin states itself. Private to the module.
+// The interface of a plugin. Private to the module.
 #pragma once
 
 #include "admission/admission.h"
@@ -20,10 +20,11 @@ extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNo
 extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
     kLimitPodHardAntiAffinityTopology, kNamespaceExists;
 
-// Refuses names that are not admission plugins, and plugins that this server does not have.
+// Rejects unknown plugins and plugins that this server does not support.
 Result<Unit> check_available(std::string_view plugin);
 
-// <resource> "<name>" is forbidden: <why>. Without a name the object's own, its prefix, or "Unknown".
+// <resource> "<name>" is forbidden: <why>. If the request has no name, uses that of the object, its generateName
+// prefix, or "Unknown".
 Error refuse(const Attributes& attributes, const Value& object, std::string_view why);
 
 inline bool is_core(const types::Resource& resource, std::string_view plural) {
@@ -31,7 +32,7 @@ inline bool is_core(const types::Resource& resource, std::string_view plural) {
 }
 bool is_true(const Value& object, std::string_view key);
 bool has_text(std::span<const Value> items, std::string_view text);
-// "a", "b"
+// "a", "b": in quotes, and not escaped.
 std::string quoted(std::span<const std::string> texts);
 
 }  // namespace holdfast::admission

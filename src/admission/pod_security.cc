@@ -1,13 +1,13 @@
-// PodSecurity: the namespace's labels say which standard its pods must keep, and which they are warned about.
+// PodSecurity: namespace labels select the standards that pods are checked against, for enforcement and for warnings.
 
 #include "admission/pod_security.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "admission/plugin.h"
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast::admission {
@@ -29,7 +29,7 @@ std::string_view resource_label(const types::Resource& resource) {
   return is_core(resource, "namespaces") ? "namespace" : "controller";
 }
 
-// The version of the standards that this server knows.
+// The newest version of the standards known to this server.
 constexpr int32_t kNewestMinor = 36;
 
 }  // namespace
@@ -56,7 +56,7 @@ PodSecurityCounts::PodSecurityCounts(MetricRegistry& metrics)
 }
 
 void PodSecurityCounts::evaluated(bool allowed, const LevelVersion& policy, Mode mode, const Attributes& attributes) {
-  const bool latest = policy.minor < 0 || policy.level == Level::Privileged;  // Which never changed.
+  const bool latest = policy.minor < 0 || policy.level == Level::Privileged;  // Privileged is the same in all versions.
   const std::string version = latest ? "latest" : policy.minor <= kNewestMinor ? version_text(policy.minor) : "future";
   const std::string_view as = mode == Mode::Enforce ? "enforce" : mode == Mode::Audit ? "audit" : "warn";
   evaluations_
@@ -86,12 +86,10 @@ std::optional<Level> parse_level(std::string_view text) {
 std::optional<int32_t> parse_version(std::string_view text) {
   if (text == "latest") return -1;
   if (!text.starts_with("v1.") || text.size() < 4) return std::nullopt;
-  int32_t minor = 0;
   const std::string_view digits = text.substr(3);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), minor);
+  const std::optional<int32_t> minor = parse_number<int32_t>(digits);
   const bool plain = digits.size() == 1 || digits[0] != '0';
-  if (error != std::errc() || end != digits.data() + digits.size() || minor < 0 || !plain) return std::nullopt;
-  return minor;
+  return minor && *minor >= 0 && plain ? minor : std::nullopt;
 }
 
 namespace {
@@ -119,7 +117,7 @@ Policy policy_of(const Attributes& attributes, const Value& space) {
       level_set = true;
       const std::optional<Level> level = parse_level(text->as_string());
       if (!level) complain(level_label, text->as_string(), kLevelRule);
-      // What cannot be read is enforced strictly, and not warned about.
+      // Invalid levels are enforced as restricted, and otherwise ignored.
       parsed.level = level.value_or(mode == "enforce" ? Level::Restricted : Level::Privileged);
       if (mode == "enforce") enforce_set = level.has_value();
     }
@@ -158,15 +156,6 @@ std::string reasons(const std::vector<Violation>& found) {
   return text;
 }
 
-// As Go prints several errors.
-std::string aggregate(const std::vector<Cause>& errors) {
-  std::string text;
-  for (const Cause& error : errors) {
-    text += (text.empty() ? "" : ", ") + error.field + ": " + error.message;
-  }
-  return errors.size() > 1 ? "[" + text + "]" : text;
-}
-
 void annotate(Attributes& attributes, std::string_view key, std::string value) {
   attributes.annotations.emplace_back(std::string(kPrefix) + std::string(key), std::move(value));
 }
@@ -177,7 +166,7 @@ bool is_exempt(const std::vector<std::string>& names, std::string_view name) {
   return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What the plugin does not look at, because of `reason`.
+// Marks the request as exempt because of `reason`.
 Result<Unit> exempt(Attributes& attributes, std::string_view reason) {
   annotate(attributes, "exempt", std::string(reason));
   if (attributes.counts != nullptr) attributes.counts->exempted(attributes);
@@ -191,7 +180,7 @@ bool equivalent(const PodSecurityPolicy& a, const PodSecurityPolicy& b) {
   return same(a.enforce, b.enforce) && same(a.audit, b.audit) && same(a.warn, b.warn);
 }
 
-// Labels on an exempt namespace that ask for something.
+// Warns about labels on an exempt namespace, which have no effect.
 void warn_about_exemption(Attributes& attributes, const Value& space, const Policy& policy) {
   if (equivalent(policy, {}) || equivalent(policy, attributes.pod_security->defaults)) return;
   std::string asked;
@@ -208,9 +197,9 @@ void warn_about_exemption(Attributes& attributes, const Value& space, const Poli
                                 " is exempt from Pod Security, and the policy (" + asked + ") will be ignored");
 }
 
-// --- Pods and what makes them ---
+// --- Pods and their controllers ---
 
-// Only a change of images, or of which containers there are, can bring in something new.
+// Only changed images, or added and removed containers, can introduce violations.
 bool is_significant(const Value& pod, const Value& old) {
   for (const std::string_view list : {"containers", "initContainers"}) {
     const std::span<const Value> now = pod.items_at("spec", list), was = old.items_at("spec", list);
@@ -228,7 +217,7 @@ bool is_significant(const Value& pod, const Value& old) {
   return false;
 }
 
-// The template that a controller's pods come from; null when the kind has none.
+// The pod template of a controller; null if the kind has none.
 const Value* pod_template(const types::Resource& resource, const Value& object) {
   const std::string_view plural = resource.plural;
   if (resource.group == "apps" &&
@@ -247,7 +236,7 @@ bool makes_pods(const types::Resource& resource) {
          is_core(resource, "podtemplates");
 }
 
-// `enforced`: it is a pod. `significant`: it is not an update of one that changes nothing of interest.
+// `enforced` is true for pods. `significant` is false for updates of a pod that cannot introduce violations.
 Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, const Value& spec, bool enforced,
                        bool significant, const Value& object) {
   const PodSecurityConfiguration& configuration = *attributes.pod_security;
@@ -277,7 +266,7 @@ Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, con
     return exempt(attributes, "runtimeClass");
   }
   if (!policy.errors.empty()) {
-    annotate(attributes, "error", "Failed to parse policy: " + aggregate(policy.errors));
+    annotate(attributes, "error", "Failed to parse policy: " + aggregate_text(policy.errors));
     if (attributes.counts != nullptr) attributes.counts->failed(false, attributes);
   }
   if (const std::vector<Violation> found = violations(policy.audit, metadata, spec); !found.empty()) {

@@ -1,4 +1,4 @@
-// The Pod Security Standards: what each level forbids. Private to the module.
+// The Pod Security Standards: checks of each level. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace holdfast::admission {
 
-// "privileged", "baseline" or "restricted"; and "latest" (-1) or "v1.x" (x). Nothing: neither.
+// Parses "privileged", "baseline" or "restricted", and "latest" (-1) or "v1.x" (x). nullopt if invalid.
 std::optional<Level> parse_level(std::string_view text);
 std::optional<int32_t> parse_version(std::string_view text);
 inline constexpr std::string_view kLevelRule = "must be one of privileged, baseline, restricted";
@@ -23,17 +23,17 @@ struct Violation {
   std::string reason, detail;
 };
 
-// Everything in a pod (its metadata and spec) that the level forbids, in Kubernetes' order.
+// All violations of the level in a pod (its metadata and spec), in Kubernetes' order.
 std::vector<Violation> violations(const LevelVersion& policy, const Value* metadata, const Value& spec);
 
-// What the plugin decided, as Kubernetes counts it.
+// Metrics of the plugin's decisions, as in Kubernetes.
 class PodSecurityCounts {
  public:
   explicit PodSecurityCounts(MetricRegistry& metrics);
 
   enum class Mode : uint8_t { Enforce, Audit, Warn };
   void evaluated(bool allowed, const LevelVersion& policy, Mode mode, const Attributes& attributes);
-  // `fatal`: the request could not be judged at all.
+  // `fatal` if the request could not be evaluated at all.
   void failed(bool fatal, const Attributes& attributes);
   void exempted(const Attributes& attributes);
 

@@ -3,6 +3,7 @@
 
 #include "admission/plugin.h"
 #include "admission/pod_security.h"
+#include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast::admission {
@@ -24,13 +25,7 @@ std::string containers(const Names& names) {
   return (names.size() == 1 ? "container " : "containers ") + quoted(names);
 }
 
-std::string join(const Names& parts, std::string_view between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
-  return text;
-}
-
-// "pod", `containers "a", "b"`: those that set something.
+// Names the culprits, such as `pod` or `containers "a", "b"`.
 Names setters(bool pod, const Names& names) {
   Names all;
   if (pod) all.push_back("pod");
@@ -45,7 +40,7 @@ struct Pod {
 
   bool since(int32_t version) const { return minor < 0 || minor >= version; }
   bool windows() const { return since(25) && spec.text_at("os", "name") == "windows"; }
-  // Root in a user namespace is unprivileged outside.
+  // Root in a user namespace is unprivileged on the host.
   bool in_user_namespace() const {
     const Value* host_users = spec.find("hostUsers");
     return since(35) && host_users != nullptr && host_users->is_bool() && !host_users->as_bool();
@@ -54,7 +49,7 @@ struct Pod {
 
 using Found = std::vector<Violation>;
 
-// --- Baseline, by name ---
+// --- Baseline, sorted by name ---
 
 void app_armor(const Pod& pod, Found& found) {
   const auto allowed = [](std::string_view type) { return type == "RuntimeDefault" || type == "Localhost"; };
@@ -235,7 +230,7 @@ void se_linux(const Pod& pod, Found& found) {
 
 bool good_seccomp(std::string_view type) { return type == "Localhost" || type == "RuntimeDefault"; }
 
-// What sets a forbidden profile, and the containers without one.
+// Reports forbidden profiles, and with `must_be_set` also containers without a profile.
 void seccomp(const Pod& pod, bool must_be_set, Found& found) {
   Texts values;
   Names names, unset;
@@ -268,7 +263,7 @@ void seccomp(const Pod& pod, bool must_be_set, Found& found) {
   }
 }
 
-// Before v1.19 profiles were annotations.
+// Before v1.19, profiles were set by annotations.
 void seccomp_annotations(const Pod& pod, Found& found) {
   if (pod.metadata == nullptr) return;
   Texts forbidden;
@@ -335,7 +330,7 @@ void host_process(const Pod& pod, Found& found) {
       {"hostProcess", join(all, " and ") + " must not set securityContext.windowsOptions.hostProcess=true"});
 }
 
-// --- Restricted, by name ---
+// --- Restricted, sorted by name ---
 
 void privilege_escalation(const Pod& pod, Found& found) {
   if (!pod.since(8) || pod.windows()) return;
@@ -443,7 +438,7 @@ std::vector<Violation> violations(const LevelVersion& policy, const Value* metad
   if (policy.level == Level::Privileged) return found;
   const Pod pod{metadata, spec, policy.minor};
   const bool restricted = policy.level == Level::Restricted;
-  // Some checks of restricted stand in for those of baseline, since the version that brought them.
+  // Some restricted checks replace baseline checks from the version that introduced them on.
   app_armor(pod, found);
   if (!restricted || !pod.since(22)) capabilities(pod, found);
   host_namespaces(pod, found);

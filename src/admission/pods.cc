@@ -1,4 +1,4 @@
-// Priority and RuntimeClass: classes that a pod names.
+// Priority and RuntimeClass: the classes a pod refers to.
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ Result<Unit> set_priority(Attributes& attributes, Draft::Node pod) {
       return refuse(attributes, pod.value(), "no PriorityClass with name " + std::string(name) + " was found");
     }
   } else {
-    // Several defaults can only come from a race: the lowest wins.
+    // Several defaults can only result from a race: the lowest wins.
     for (const Value& one : attributes.lookup.list(attributes.arena, "scheduling.k8s.io", "priorityclasses", "")) {
       if (!is_true(one, "globalDefault")) continue;
       if (!chosen || one.int_at_or(0, "value") < chosen->int_at_or(0, "value")) chosen = one;
@@ -106,11 +106,12 @@ Result<Unit> merge_runtime_class(Attributes& attributes, Draft::Node pod) {
   if (!found) return found.take_error();
   if (!*found) return Unit{};
   const Value& chosen = **found;
-  if (const Value* overhead = chosen.get("overhead", "podFixed"); overhead != nullptr) {
+  if (chosen.find("overhead") != nullptr) {
+    const Value* overhead = chosen.get("overhead", "podFixed");
     const Value* given = pod.value().get("spec", "overhead");
     if (given == nullptr) {
-      pod.child("spec").set("overhead", *overhead);
-    } else if (!same_amounts(*given, *overhead)) {
+      if (overhead != nullptr) pod.child("spec").set("overhead", *overhead);
+    } else if (overhead == nullptr || !same_amounts(*given, *overhead)) {
       return refuse(attributes, pod.value(),
                     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     }
@@ -138,7 +139,7 @@ Result<Unit> merge_runtime_class(Attributes& attributes, Draft::Node pod) {
 Result<Unit> check_overhead(Attributes& attributes, const Value& pod) {
   Result<std::optional<Value>> found = runtime_class(attributes, pod);
   if (!found) return found.take_error();
-  const bool defined = *found && (*found)->get("overhead", "podFixed") != nullptr;
+  const bool defined = *found && (*found)->find("overhead") != nullptr;
   if (!defined && pod.get("spec", "overhead") != nullptr) {
     return refuse(attributes, pod,
                   "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");

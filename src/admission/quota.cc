@@ -6,8 +6,9 @@
 #include "admission/amounts.h"
 #include "admission/plugin.h"
 #include "base/strings.h"
+#include "kinds/kinds.h"
 
-// After pkg/quota/v1/evaluator/core and the resourcequota plugin of k8s.io/apiserver.
+// Follows pkg/quota/v1/evaluator/core and the resourcequota plugin of k8s.io/apiserver.
 
 namespace holdfast::admission::quota {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::string_view kPodNames[] = {"count/pods",
                                           "limits.memory",
                                           "limits.ephemeral-storage",
                                           "pods"};
-// Every container must say these if a quota limits them.
+// Every container must specify these if a quota limits them.
 constexpr std::string_view kDemanded[] = {"cpu",        "memory",       "requests.cpu", "requests.memory",
                                           "limits.cpu", "limits.memory"};
 
@@ -36,14 +37,10 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_native(std::string_view name) {
-  return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
-}
-
 bool is_pod_name(std::string_view name) {
   return is_one_of(kPodNames, name) || name.starts_with("hugepages-") || name.starts_with("requests.hugepages-") ||
          (name.starts_with(kRequests) &&
-          (!is_native(name) || name.starts_with("requests.deviceclass.resource.kubernetes.io/")));
+          (!kinds::is_native_resource(name) || name.starts_with("requests.deviceclass.resource.kubernetes.io/")));
 }
 
 std::string count_name(const types::Resource& resource) {
@@ -52,7 +49,7 @@ std::string count_name(const types::Resource& resource) {
   return name;
 }
 
-// Kinds that had a name of their own before every kind could be counted.
+// Kinds that had a quota resource name before every kind could be counted.
 bool has_old_name(const types::Resource& resource) {
   constexpr std::string_view kPlurals[] = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"};
   return resource.group.empty() && is_one_of(kPlurals, resource.plural);
@@ -76,14 +73,14 @@ Usage named_amounts(const Usage& requests, const Usage& limits) {
     if (name.starts_with("hugepages-")) {
       used[name] = amount;
       used["requests." + name] = amount;
-    } else if (!is_native(name) || name.starts_with("deviceclass.resource.kubernetes.io/")) {
+    } else if (!kinds::is_native_resource(name) || name.starts_with("deviceclass.resource.kubernetes.io/")) {
       used["requests." + name] = amount;
     }
   }
   return used;
 }
 
-// Pods that ended use nothing but their own count; nor do those whose time to end is over.
+// Pods that have terminated, or whose grace period has expired, only use their object count.
 bool still_uses(const Value& pod, UnixTime now) {
   const std::string_view phase = pod.text_at("status", "phase");
   if (phase == "Failed" || phase == "Succeeded") return false;
@@ -101,7 +98,7 @@ Usage pod_usage(const Value& pod, UnixTime now) {
   for (const Member& member : pod.members_at("spec", "overhead")) {
     const std::string name(member.key);
     requests[name] = requests[name] + quantity_of(&member.value);
-    // Without a limit there is none to add to.
+    // Overhead is only added to an existing limit.
     if (const auto found = limits.find(name); found != limits.end() && !found->second.is_zero()) {
       found->second = found->second + quantity_of(&member.value);
     }
@@ -142,7 +139,7 @@ bool crosses_namespaces(const Value& pod) {
   return false;
 }
 
-// A class by name, against In, NotIn, Exists or DoesNotExist; empty: it has none.
+// Matches a class name against In, NotIn, Exists or DoesNotExist; an empty name means no class.
 bool selects(const Scope& scope, std::string_view class_name) {
   const std::string_view op = scope.op;
   const bool listed = std::find(scope.values.begin(), scope.values.end(), class_name) != scope.values.end();
@@ -161,9 +158,9 @@ bool pod_in_scope(const Scope& scope, const Value& pod) {
   return scope.name == "CrossNamespacePodAffinity" && crosses_namespaces(pod);
 }
 
-// "must specify limits.cpu for: a,b; limits.memory for: a"; empty: all is said.
+// "must specify limits.cpu for: a,b; limits.memory for: a"; empty if nothing is missing.
 std::string pod_omissions(const Value& pod, std::span<const std::string> names) {
-  if (!pod.members_at("spec", "resources").empty()) return {};  // Said of the pod as a whole.
+  if (!pod.members_at("spec", "resources").empty()) return {};  // Pod-level resources are set.
   std::map<std::string, std::set<std::string>> missing;
   for (const std::string_view list : {"containers", "initContainers"}) {
     for (const Value& container : pod.items_at("spec", list)) {
@@ -207,23 +204,17 @@ Usage service_usage(const Value& service) {
   return used;
 }
 
-std::string_view storage_class_of(const Value& claim) {
-  const std::string_view annotated =
-      claim.text_at("metadata", "annotations", "volume.beta.kubernetes.io/storage-class");
-  return annotated.empty() ? claim.text_at("spec", "storageClassName") : annotated;
-}
-
 Usage claim_usage(const Value& claim) {
   Usage used;
   used["count/persistentvolumeclaims"] = Quantity::of(1);
   used["persistentvolumeclaims"] = Quantity::of(1);
-  const std::string prefix = std::string(storage_class_of(claim)) + std::string(kStorageClass);
+  const std::string prefix = std::string(kinds::storage_class_of(claim)) + std::string(kStorageClass);
   const bool has_class = prefix.size() > kStorageClass.size();
   if (has_class) used[prefix + "persistentvolumeclaims"] = Quantity::of(1);
   if (const Value* request = claim.get("spec", "resources", "requests", "storage")) {
     Quantity storage = quantity_of(request);
     const Quantity allocated = quantity_of(claim.get("status", "allocatedResources", "storage"));
-    if (allocated > storage) storage = allocated;  // A failed expansion still holds it.
+    if (allocated > storage) storage = allocated;  // A failed expansion still counts.
     storage = storage.rounded_up(0);
     used["requests.storage"] = storage;
     if (has_class) used[prefix + "requests.storage"] = storage;
@@ -266,7 +257,7 @@ std::vector<Scope> scopes_of(const Value& quota) {
   return scopes;
 }
 
-// As Go prints a ScopedResourceSelectorRequirement: {PriorityClass In [high low]}
+// Formats a ScopedResourceSelectorRequirement as Go does: {PriorityClass In [high low]}
 std::string go_text(const Scope& scope) {
   return "{" + scope.name + " " + scope.op + " [" + join(scope.values, " ") + "]}";
 }
@@ -288,7 +279,7 @@ std::string sorted_list(std::vector<std::string> names) {
   return join(names, ",");
 }
 
-// What shrinks is counted again by the controller; here nothing goes down.
+// Decreases are left to the controller, so usage never goes down here.
 void subtract(Usage& usage, const Usage& before) {
   for (const auto& [name, amount] : before) {
     const auto found = usage.find(name);
@@ -338,7 +329,7 @@ std::vector<std::string> counted_names(const types::Resource& resource, const Us
   return names;
 }
 
-bool counts_alone(const types::Resource& resource) {
+bool counts_objects_only(const types::Resource& resource) {
   return !is_core(resource, "pods") && !is_core(resource, "services") && !is_core(resource, "persistentvolumeclaims");
 }
 
@@ -411,13 +402,13 @@ Verdict check(const types::Resource& resource, Operation operation, const Value&
   return verdict;
 }
 
-// As CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+// Follows CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
 std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operation operation, const Value& object,
                                         const Value* old, std::span<const Value> quotas,
                                         std::span<const LimitedResource> limited, UnixTime now) {
   if (limited.empty()) return std::nullopt;
   const Usage used = usage_of(resource, object, now);
-  Usage more = used;  // Than before, where a quota that counts the object counted it before.
+  Usage more = used;  // The increase over the old object; used if every matching quota already counted it.
   const bool update = operation == Operation::Update && old != nullptr;
   if (update) subtract(more, usage_of(resource, *old, now));
 
@@ -425,7 +416,7 @@ std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operati
   std::set<std::string, std::less<>> covered_scopes;
   bool counted_anew = false;
   for (const Value& quota : quotas) {
-    // Of a quota that does not count the object, too.
+    // Also for quotas that do not count the object.
     for (const Scope& scope : scopes_of(quota)) {
       if (in_scope(resource, scope, object)) covered_scopes.insert(scope.name);
     }
@@ -436,7 +427,7 @@ std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operati
     counted_anew = counted_anew || !update || !in_scopes(resource, quota, *old);
     covered.insert(names.begin(), names.end());
   }
-  // A write that uses no more than before needs no quota.
+  // A write that does not increase usage needs no quota.
   const Usage& asked = update && !counted_anew ? more : used;
   if (std::all_of(asked.begin(), asked.end(), [](const auto& each) { return each.second.is_zero(); })) {
     return std::nullopt;

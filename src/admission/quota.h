@@ -1,5 +1,5 @@
-// ResourceQuota: what objects use, by the names quotas have for it, and whether a namespace's quotas allow a write.
-// Plain functions; storing the new usage and recalculating it is up to the caller.
+// ResourceQuota: computes the usage of objects by quota resource name, and whether a namespace's quotas allow a write.
+// Pure functions; storing and recalculating usage is up to the caller.
 #pragma once
 
 #include <map>
@@ -19,36 +19,36 @@ using Usage = std::map<std::string, codec::Quantity, std::less<>>;
 // The plugin's name.
 inline constexpr std::string_view kName = "ResourceQuota";
 
-Usage usage_in(const Value& holder, std::string_view member);  // {"pods": "3"} as a tree.
+Usage usage_in(const Value& holder, std::string_view member);  // From a tree like {"pods": "3"}.
 Value to_value(Arena& arena, const Usage& usage);
 
-// Whether such a write may change what is used. `old` is null for a create.
+// Whether such a write may change usage. `old` is null for a create.
 bool handles(const types::Resource& resource, std::string_view subresource, Operation operation, const Value& object,
              const Value* old);
 
-// Those of a quota's names that objects of this resource count against.
+// The quota's resource names that objects of this resource count against.
 std::vector<std::string> counted_names(const types::Resource& resource, const Usage& hard);
-// Whether usage is only the number of objects, so that their content does not matter.
-bool counts_alone(const types::Resource& resource);
+// Whether only the number of objects counts, so that their content does not matter.
+bool counts_objects_only(const types::Resource& resource);
 bool in_scopes(const types::Resource& resource, const Value& quota, const Value& object);
 Usage usage_of(const types::Resource& resource, const Value& object, UnixTime now);
 
-// A write against one quota.
+// The result of checking a write against one quota.
 struct Verdict {
-  std::string refusal;    // "exceeded quota: ..."; empty: allowed.
-  bool exceeded = false;  // The refusal is that one: of all complaints about a write it comes last.
+  std::string refusal;    // "exceeded quota: ..."; empty if allowed.
+  bool exceeded = false;  // The refusal is "exceeded quota", which is reported only if there is no other one.
   bool changes = false;
   Usage used;  // The quota's new status.used, if it changes.
 };
 Verdict check(const types::Resource& resource, Operation operation, const Value& object, const Value* old,
               const Value& quota, UnixTime now);
 
-// A write of something that is limited by default, which no quota covers.
+// A write of a resource limited by default that no quota covers.
 struct Uncovered {
   std::string why;        // "insufficient quota to consume: ..."
   bool by_scope = false;  // "... to match these scopes: ...", an error without a reason in Kubernetes.
 };
-// A write against all quotas of its namespace; nothing: it is covered, or not limited.
+// Checks a write against all quotas of its namespace; nullopt if it is covered or not limited.
 std::optional<Uncovered> find_uncovered(const types::Resource& resource, Operation operation, const Value& object,
                                         const Value* old, std::span<const Value> quotas,
                                         std::span<const LimitedResource> limited, UnixTime now);

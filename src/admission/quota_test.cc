@@ -17,32 +17,32 @@ struct Case {
   const char* object;
   const char* quota;
   const char* old = nullptr;
-  const char* want;  // The refusal, or the new usage as JSON; "-": nothing changes.
+  const char* want;  // The error, or the new usage as JSON; "-" if nothing changes.
 };
 
 constexpr Case kCases[] = {
-    {.name = "a pod is counted with what it asks for",
+    {.name = "pod is charged for its requests",
      .object = R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}},
                   {"name":"b","resources":{"requests":{"cpu":"250m","memory":"1Gi"}}}]}})",
      .quota = R"({"status":{"hard":{"pods":"2","requests.cpu":"1","memory":"4Gi"},
                  "used":{"pods":"1","requests.cpu":"0","memory":"1Gi"}}})",
      .want = R"({"memory":"3Gi","pods":"2","requests.cpu":"750m"})"},
-    {.name = "the refusal names what is exceeded and nothing else",
+    {.name = "error names only the exceeded resources",
      .object = R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]}})",
      .quota = R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"2","requests.cpu":"1"},
                  "used":{"pods":"2","requests.cpu":"800m"}}})",
      .want = "exceeded quota: q, requested: pods=1,requests.cpu=500m, used: pods=2,requests.cpu=800m, limited: "
              "pods=2,requests.cpu=1"},
-    {.name = "what a quota limits must be said by every container",
+    {.name = "every container must specify limited resources",
      .object = R"({"spec":{"containers":[{"name":"b"},{"name":"a"}],"initContainers":[{"name":"i","resources":
                   {"limits":{"cpu":"1"}}}]}})",
      .quota = R"({"metadata":{"name":"q"},"status":{"hard":{"limits.cpu":"1","limits.memory":"1Gi","pods":"1"}}})",
      .want = "failed quota: q: must specify limits.cpu for: a,b; limits.memory for: a,b,i"},
-    {.name = "a quota that was not counted yet lets nothing through",
+    {.name = "quota without computed usage rejects writes",
      .object = R"({"spec":{"containers":[{"name":"a"}]}})",
      .quota = R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"1","count/pods":"1"}}})",
      .want = "status unknown for quota: q, resources: count/pods,pods"},
-    {.name = "a quota without a status is not in force",
+    {.name = "quota without status is not enforced",
      .object = R"({"spec":{}})",
      .quota = R"({"spec":{"hard":{"pods":"0"}}})",
      .want = "-"},
@@ -61,7 +61,7 @@ constexpr Case kCases[] = {
          R"({"spec":{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["low"]}]}},
                  "status":{"hard":{"pods":"0"},"used":{"pods":"0"}}})",
      .want = "-"},
-    {.name = "affinity that looks into other namespaces has a scope",
+    {.name = "cross-namespace affinity has a scope",
      .object = R"({"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
                   [{"namespaceSelector":{},"topologyKey":"x"}]}},"containers":[{"name":"a"}]}})",
      .quota = R"({"metadata":{"name":"q"},"spec":{"scopeSelector":{"matchExpressions":
@@ -73,19 +73,19 @@ constexpr Case kCases[] = {
          R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"example.com/gpu":"2"},"limits":{"example.com/gpu":"2"}}}]}})",
      .quota = R"({"status":{"hard":{"requests.example.com/gpu":"4"},"used":{"requests.example.com/gpu":"1"}}})",
      .want = R"({"requests.example.com/gpu":"3"})"},
-    {.name = "a pod that ended uses its own count alone",
+    {.name = "terminated pod only uses its object count",
      .object =
          R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]},"status":{"phase":"Succeeded"}})",
      .quota = R"({"status":{"hard":{"count/pods":"4","cpu":"1"},"used":{"count/pods":"1","cpu":"1"}}})",
      .want = R"({"count/pods":"2","cpu":"1"})"},
-    {.name = "an update is charged what it adds",
+    {.name = "update is charged for the increase",
      .plural = "services",
      .object = R"({"spec":{"type":"NodePort","ports":[{"port":1},{"port":2}]}})",
      .quota =
          R"({"status":{"hard":{"services":"1","services.nodeports":"2"},"used":{"services":"1","services.nodeports":"0"}}})",
      .old = R"({"spec":{"type":"ClusterIP","ports":[{"port":1}]}})",
      .want = R"({"services":"1","services.nodeports":"2"})"},
-    {.name = "claims are counted by storage class, too",
+    {.name = "claims are also counted by storage class",
      .plural = "persistentvolumeclaims",
      .object = R"({"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"3Gi"}}}})",
      .quota =
@@ -94,13 +94,13 @@ constexpr Case kCases[] = {
      .want = "exceeded quota: q, requested: fast.storageclass.storage.k8s.io/requests.storage=3Gi, used: "
              "fast.storageclass.storage.k8s.io/requests.storage=2Gi, limited: "
              "fast.storageclass.storage.k8s.io/requests.storage=4Gi"},
-    {.name = "config maps have an old name and a new one",
+    {.name = "config maps count under both names",
      .plural = "configmaps",
      .object = R"({})",
      .quota =
          R"({"status":{"hard":{"configmaps":"4","count/configmaps":"4"},"used":{"configmaps":"1","count/configmaps":"1"}}})",
      .want = R"({"configmaps":"2","count/configmaps":"2"})"},
-    {.name = "a scope that only pods have keeps the others out",
+    {.name = "pod-only scope excludes other resources",
      .plural = "configmaps",
      .object = R"({})",
      .quota = R"({"spec":{"scopes":["BestEffort"]},"status":{"hard":{"configmaps":"0"},"used":{"configmaps":"0"}}})",
@@ -109,7 +109,7 @@ constexpr Case kCases[] = {
 
 class Quotas : public testing::TestWithParam<Case> {};
 
-TEST_P(Quotas, say) {
+TEST_P(Quotas, CheckAndUsage) {
   const Case& c = GetParam();
   Arena arena;
   const Value object = *codec::decode_json(arena, c.object), quota = *codec::decode_json(arena, c.quota);
@@ -131,56 +131,56 @@ struct LimitCase {
   const char* object;
   const char* old = nullptr;
   const char* quotas = "[]";
-  const char* want;  // Why it is not covered; "": it is.
+  const char* want;  // Why it is not covered; "" if it is.
 };
 
 constexpr LimitCase kLimitCases[] = {
-    {.name = "what is limited needs a quota",
+    {.name = "limited resource needs a quota",
      .object = R"({"spec":{"containers":[{"name":"a"}]}})",
      .want = "insufficient quota to consume: count/pods,pods"},
-    {.name = "a quota may cover a part",
+    {.name = "quota may cover only a part",
      .object = R"({"spec":{"containers":[{"name":"a"}]}})",
      .quotas = R"([{"status":{"hard":{"pods":"1"},"used":{"pods":"0"}}}])",
      .want = "insufficient quota to consume: count/pods"},
-    {.name = "several quotas cover it together",
+    {.name = "several quotas together can cover it",
      .object = R"({"spec":{"containers":[{"name":"a"}]}})",
      .quotas = R"([{"status":{"hard":{"pods":"1"}}},{"status":{"hard":{"count/pods":"1"}}}])",
      .want = ""},
-    {.name = "a quota of other pods covers nothing",
+    {.name = "quota for other pods does not cover it",
      .object = R"({"spec":{"containers":[{"name":"a"}]}})",
      .quotas = R"([{"spec":{"scopes":["NotBestEffort"]},"status":{"hard":{"pods":"1","count/pods":"1"}}}])",
      .want = "insufficient quota to consume: count/pods,pods"},
-    {.name = "what is not used needs no quota",
+    {.name = "unused resource needs no quota",
      .plural = "services",
      .object = R"({"spec":{"type":"ClusterIP","ports":[{"port":80}]}})",
      .want = ""},
-    {.name = "what is used more than before needs one",
+    {.name = "increased usage needs a quota",
      .plural = "services",
      .object = R"({"spec":{"type":"LoadBalancer","ports":[{"port":80}]}})",
      .old = R"({"spec":{"type":"ClusterIP","ports":[{"port":80}]}})",
      .want = "insufficient quota to consume: services.loadbalancers"},
-    {.name = "what was there before needs none",
+    {.name = "unchanged usage needs no quota",
      .plural = "services",
      .object = R"({"spec":{"type":"LoadBalancer","ports":[{"port":81}]}})",
      .old = R"({"spec":{"type":"LoadBalancer","ports":[{"port":80}]}})",
      .want = ""},
-    {.name = "resources that are not limited", .plural = "configmaps", .object = R"({})", .want = ""},
-    {.name = "a scope needs a quota that has it",
+    {.name = "unlimited resources need no quota", .plural = "configmaps", .object = R"({})", .want = ""},
+    {.name = "limited scope needs a quota with that scope",
      .object = R"({"spec":{"priorityClassName":"high","containers":[{"name":"a"}]}})",
      .quotas = R"([{"status":{"hard":{"pods":"1","count/pods":"1"}}}])",
      .want = "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]"},
-    {.name = "a quota with the scope covers it, whatever else it counts",
+    {.name = "quota with the scope covers it regardless of its resources",
      .object = R"({"spec":{"priorityClassName":"high","containers":[{"name":"a"}]}})",
      .quotas = R"([{"status":{"hard":{"pods":"1","count/pods":"1"}}},{"spec":{"scopeSelector":{"matchExpressions":
                   [{"scopeName":"PriorityClass","operator":"Exists"}]}},"status":{"hard":{"services":"1"}}}])",
      .want = ""},
 };
 
-TEST(Limits, need_a_quota) {
+TEST(Limits, LimitedResourcesRequireAQuota) {
   const LimitedResource limited[] = {
       {.group = "", .resource = "pods", .contains = {"pods"}, .scopes = {}},
       {.group = "apps", .resource = "configmaps", .contains = {"configmaps"}, .scopes = {}},
-      // Scopes are those of any resource, in Kubernetes.
+      // In Kubernetes, scopes apply to any resource.
       {.group = "",
        .resource = "services",
        .contains = {"loadbalancers"},
@@ -198,7 +198,7 @@ TEST(Limits, need_a_quota) {
   }
 }
 
-TEST(QuotaNames, every_kind_is_counted_by_its_group) {
+TEST(QuotaNames, KindsAreCountedByGroup) {
   const Usage hard = {{"count/deployments.apps", {}}, {"count/deployments", {}}, {"pods", {}}};
   EXPECT_EQ(counted_names(resource("apps", "v1", "deployments"), hard),
             std::vector<std::string>{"count/deployments.apps"});

@@ -1,7 +1,8 @@
-// ServiceAccount: a pod runs as an existing account, with its token and image pull secrets.
+// ServiceAccount: pods run as an existing account, with its token and image pull secrets.
 #include <random>
 
 #include "admission/plugin.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -12,7 +13,7 @@ constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 constexpr std::string_view kEnforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
 constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kVolumePrefix = "kube-api-access-";
-// An hour and a little: what the server recognises as this volume's (verbs/token_request.cc).
+// Slightly more than an hour; the server recognizes tokens of this volume by it (verbs/token_request.cc).
 constexpr int64_t kTokenSeconds = 3607;
 
 bool concerns(const types::Resource& resource, std::string_view subresource, Operation operation) {
@@ -104,7 +105,7 @@ void mount_token(Attributes& attributes, Draft::Node pod) {
 
 // --- Errors ---
 
-// Secrets that a container refers to, each with how Kubernetes names the place.
+// Visits the secrets that a container refers to, each with Kubernetes' name for the location.
 template <class Visit>
 void visit_container_secrets(const Value& container, std::string_view kind, Visit&& visit) {
   const std::string prefix = std::string(kind) + " " + std::string(container.text_at("name"));
@@ -165,11 +166,10 @@ bool names_secret(const Value& account, std::string_view list, std::string_view 
 }
 
 bool enforces_secrets(const Value& account) {
-  const std::string_view text = account.text_at("metadata", "annotations", kEnforceAnnotation);
-  return text == "true" || text == "True" || text == "TRUE" || text == "t" || text == "T" || text == "1";
+  return parse_bool(account.text_at("metadata", "annotations", kEnforceAnnotation)).value_or(false);
 }
 
-// What an account that limits its secrets does not list.
+// The first secret that is not listed by an account with restricted secrets.
 std::string foreign_secret(const Value& account, const Value& pod, bool ephemeral) {
   const std::string name(account.text_at("metadata", "name"));
   std::string problem;
@@ -220,7 +220,7 @@ Result<Unit> check_pod(Attributes& attributes, const Value& pod) {
   if (!enforces_secrets(*account)) return Unit{};
   const std::string problem = foreign_secret(*account, pod, ephemeral);
   if (problem.empty()) return Unit{};
-  // As upstream: this one refusal of ephemeral containers has no type.
+  // Matches upstream: this error for ephemeral containers is untyped.
   if (ephemeral) return Error{Reason::Unknown, problem};
   return refuse(attributes, pod, problem);
 }
@@ -229,7 +229,7 @@ Result<Unit> complete_pod(Attributes& attributes, Draft::Node pod) {
   if (attributes.operation != Operation::Create) return Unit{};
   if (is_mirror(pod.value())) return check_mirror(attributes, pod.value());
   if (pod.value().text_at("spec", "serviceAccountName").empty()) {
-    // The older member shows the same.
+    // The deprecated member mirrors the new one.
     for (const std::string_view key : {"serviceAccountName", "serviceAccount"}) {
       pod.child("spec").set(key, Value::string("default"));
     }

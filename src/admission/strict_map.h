@@ -1,5 +1,5 @@
-// Reads one map of a configuration: every member must be known, and of the form that is asked for. Null means absent,
-// as for Go's decoder. Private to the module.
+// Strictly decodes one map of a configuration: every member must be known and of the expected type. As in Go's decoder,
+// null means absent. Private to the module.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ namespace holdfast::admission {
 
 class StrictMap {
  public:
-  // What is wrong goes to `problems`. `at` is the path of the map; empty: the document itself.
+  // Errors are added to `problems`. `at` is the path of the map; empty for the document itself.
   StrictMap(const Value& map, std::string at, std::vector<std::string>& problems);
 
   std::string text(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
   StrictMap map(std::string_view name);
   std::vector<StrictMap> maps(std::string_view name);
-  const Value* any(std::string_view name);  // Null: absent.
+  const Value* any(std::string_view name);  // Null if absent.
 
-  // Reports the members that nobody asked for. Call it last.
+  // Reports the members that were not read. Call last.
   void finish();
 
  private:

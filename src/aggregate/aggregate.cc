@@ -5,12 +5,15 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/api_version.h"
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "codec/codec.h"
 #include "discovery/discovery.h"
 
@@ -67,7 +70,7 @@ RemoteApi remote_of(const Value& service) {
   return remote;
 }
 
-// The trees of all objects of a storage that match, in `arena`.
+// The matching objects of a storage, decoded into `arena`.
 std::vector<Value> trees(Arena& arena, resource::Storage& storage, const cache::ListRequest& request) {
   std::vector<Value> all;
   Result<cache::Snapshot> snapshot = storage.cache().snapshot();
@@ -90,7 +93,7 @@ bool has_endpoint(const Value& slice, std::string_view port_name) {
                      [&](const Value& port) { return port.text_at("name") == port_name && port.has("port"); });
 }
 
-// What can be said without asking the server; nothing when all is well.
+// Problems that can be detected without contacting the server; nullopt if there are none.
 std::optional<Condition> problem_of(const resource::Registry::Snapshot& registry, const RemoteApi& remote) {
   Arena arena;
   const std::string where = "service/" + remote.service.name + " in " + go_quote(remote.service.ns);
@@ -138,25 +141,22 @@ bool is_hop_by_hop(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Keys of extra in a header's name: lower case, everything else than a token's letters percent-encoded.
+// Encodes a key of the user's extra fields for a header name: lower case, non-token characters percent-encoded.
 std::string extra_header(std::string_view key) {
   constexpr std::string_view kPlain = "!#$&'*+-.^_`|~";
-  constexpr char kHex[] = "0123456789ABCDEF";
   std::string name = "X-Remote-Extra-";
   for (char c : key) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    if (std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos) {
+    c = to_lower(c);
+    if (is_alnum(c) || kPlain.find(c) != std::string_view::npos) {
       name += c;
     } else {
-      name += '%';
-      name += kHex[static_cast<unsigned char>(c) >> 4];
-      name += kHex[static_cast<unsigned char>(c) & 15];
+      append_percent_encoded(name, c);
     }
   }
   return name;
 }
 
-// The protocol that a request asks to change to; empty: none.
+// The protocol in the Upgrade header of a request; empty if there is none.
 std::string_view upgrade_of(const net::Request& request) {
   if (request.protocol != net::Protocol::Http11) return {};
   for (const std::string_view header : request.headers.all("connection")) {
@@ -167,7 +167,7 @@ std::string_view upgrade_of(const net::Request& request) {
   return {};
 }
 
-// The head of another server's answer, as ours.
+// Copies the response head of another server into ours.
 void copy_head(const net::ClientResponse& head, net::Response& response) {
   for (const auto& [name, value] : head.headers) {
     if (is_hop_by_hop(name) || name == "content-length" || name == "date" || name == "audit-id") continue;
@@ -179,7 +179,7 @@ void copy_head(const net::ClientResponse& head, net::Response& response) {
   }
 }
 
-// The two directions of a tunnel. The end of one is the end of the other.
+// The two directions of a tunnel. When one ends, so does the other.
 Task<void> client_to_server(net::Request& request, net::ClientStream& stream) {
   while (true) {
     Result<std::string> piece = co_await request.read_some();
@@ -212,12 +212,7 @@ void add_user(HeaderList& headers, const auth::UserInfo& user) {
   }
 }
 
-std::string host_port(const webhook::Address& address) {
-  const bool v6 = address.host.find(':') != std::string::npos;
-  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
-}
-
-// /apis/GROUP/VERSION[/...], and /openapi/v3 of it.
+// Matches /apis/GROUP/VERSION[/...] and its /openapi/v3 path.
 struct GroupVersion {
   std::string_view group, version;
 };
@@ -238,9 +233,9 @@ void send_plain(call::Call& call, int code, std::string text) {
   respond(call, code, net::Body(text + "\n"), "text/plain; charset=utf-8");
 }
 
-// CustomResourceDefinitions register their groups and versions with these.
+// Priorities that CustomResourceDefinitions register their groups and versions with.
 constexpr int64_t kCustomGroup = 1000, kCustomVersion = 100;
-// The aggregator's own group has no APIService; it has the highest priority that one may ask for.
+// The aggregator's own group has no APIService; it gets the highest priority an APIService may request.
 constexpr std::string_view kOwnGroup = "apiregistration.k8s.io";
 constexpr int64_t kHighestPriority = 20000;
 
@@ -259,7 +254,7 @@ int64_t RemoteApis::version_priority(std::string_view group, std::string_view ve
   return own == found->second.versions.end() ? kCustomVersion : own->second;
 }
 
-// --- Following -------------------------------------------------------------------------------------------------------
+// --- Watching APIServices --------------------------------------------------------------------------------------------
 
 void Aggregation::start() {
   tasks_.post([this] { return follow(loop_); });
@@ -327,11 +322,11 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
     watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
     const std::shared_ptr<cache::Watcher> mine = watcher_;
     std::vector<cache::Delivery> events;
-    bool remote_changed = true;  // Some may have gone unseen.
+    bool remote_changed = true;  // Changes may have been missed before the watch started.
     while (!tasks_.closing()) {
       co_await mine->next(loop, events);
       if (events.empty()) break;
-      // Local ones, of which there may be thousands, are of no interest here.
+      // Local APIServices, of which there may be thousands, do not matter here.
       const RemoteApisRef before = remotes();
       for (const cache::Delivery& event : events) {
         if (!event.object()) continue;
@@ -347,7 +342,7 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
       remote_changed = false;
       rebuild();
       changed_ = true;
-      tick();  // At once, unless that is being done.
+      tick();  // Checks now, unless a check is already running.
     }
   }
 }
@@ -389,10 +384,10 @@ Task<Condition> Aggregation::availability(net::EventLoop& loop, const RemoteApi&
   }
   const auto failed = [](std::string why) { return Condition{"False", "FailedDiscoveryCheck", std::move(why)}; };
   if (!address) co_return failed(address.error().message);
-  const std::string path = "/apis/" + remote.group + "/" + remote.version;
-  const std::string url = "https://" + host_port(*address) + path;
+  const std::string path = api_path(remote.group, remote.version);
+  const std::string url = "https://" + host_port(address->host, address->port) + path;
   const std::string what = "failing or missing response from " + url + ": ";
-  // In whichever form it likes best: some have only one.
+  // No Accept header: the server picks the encoding, as some support only one.
   net::CallResult<net::ClientResponse> answer = co_await ask(loop, remote, *address, path, {}, {});
   if (!answer) co_return failed(what + "Get " + go_quote(url) + ": " + answer.error().message);
   if (answer->status < 200 || answer->status >= 300) {
@@ -412,7 +407,7 @@ Task<void> Aggregation::check_all(net::EventLoop& loop) {
     std::string resources;
     const Condition condition = co_await availability(loop, remote, address, resources);
     co_await write_condition(loop, remote.name, condition.status, condition.reason, condition.message);
-    // What it has is asked of a server that is not available, too: it may speak aggregated discovery alone.
+    // Discovery is requested even if the server is unavailable: it may support only aggregated discovery.
     const bool fresh = address && co_await read_discovery(loop, remote, *address, std::move(resources));
     if (condition.status == "True") co_await read_openapi(loop, remote, *address);
     if (!fresh && remote.fresh) {
@@ -433,7 +428,7 @@ Task<bool> Aggregation::read_discovery(net::EventLoop& loop, RemoteApi remote, w
   if (answer->status == 200 && answer->header("content-type").find("as=APIGroupDiscoveryList") != std::string::npos) {
     discovery = std::make_shared<const std::string>(std::move(answer->body));
   } else {
-    // It does not know the form: what it said of its version alone counts.
+    // No aggregated discovery: use the resource list of this version.
     Arena arena;
     if (!codec::decode_json(arena, plain)) co_return false;
     resources = std::make_shared<const std::string>(std::move(plain));
@@ -461,7 +456,7 @@ Task<net::CallResult<net::ClientResponse>> Aggregation::ask(net::EventLoop& loop
   net::ClientRequest probe;
   probe.target = std::move(path);
   probe.timeout = kProbeTimeout;
-  probe.headers = {{"Host", host_port(address)}};
+  probe.headers = {{"Host", host_port(address.host, address.port)}};
   if (!accept.empty()) probe.headers.emplace_back("Accept", std::move(accept));
   if (!etag.empty()) probe.headers.emplace_back("If-None-Match", std::move(etag));
   static const auth::UserInfo kProber{
@@ -476,7 +471,7 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
   net::CallResult<net::ClientResponse> v2 = co_await ask(loop, remote, address, "/openapi/v2", remote.v2_etag);
   std::shared_ptr<const std::string> index = remote.openapi_v3, document = remote.openapi_v2;
   if (v3 && v3->status == 200) index = std::make_shared<const std::string>(std::move(v3->body));
-  if (v3 && v3->status == 404) index = nullptr;  // It does not know v3; other errors pass.
+  if (v3 && v3->status == 404) index = nullptr;  // v3 is not supported. Other errors keep the last index.
   std::string etag = remote.v2_etag;
   if (v2 && v2->status != 304) {
     document = v2->status == 200 ? std::make_shared<const std::string>(std::move(v2->body)) : nullptr;
@@ -520,7 +515,7 @@ Task<bool> Aggregation::proxied(call::Call& call) {
   if (!wanted) co_return false;
   for (const RemoteApi& remote : *all) {
     if (remote.group != wanted->group || remote.version != wanted->version) continue;
-    if (remote.has_v2_alone() && call.request.path.starts_with("/openapi/")) co_return false;
+    if (remote.has_only_v2() && call.request.path.starts_with("/openapi/")) co_return false;
     co_await proxy(call, remote);
     co_return true;
   }
@@ -550,7 +545,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
     forwarded.headers.emplace_back(header.name, header.value);
   }
   const std::string_view peer = call.request.peer->address;
-  forwarded.headers.emplace_back("Host", host_port(*address));
+  forwarded.headers.emplace_back("Host", host_port(address->host, address->port));
   forwarded.headers.emplace_back("Audit-Id", call.response.header("audit-id"));
   forwarded.headers.emplace_back("X-Forwarded-For", peer.substr(0, peer.rfind(':')));
   forwarded.headers.emplace_back("X-Forwarded-Host", call.request.authority);
@@ -559,7 +554,7 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   add_user(forwarded.headers, *call.user);
 
   const std::shared_ptr<net::Client> client = parts_.caller.client(call.request.loop(), *address, trust_of(remote));
-  // Until the response head arrives, the call ends with the client and at the deadline: waiting holds a seat.
+  // Until the response head arrives, cancel when the client disconnects and at the deadline: waiting holds a seat.
   forwarded.cancellation = std::make_shared<net::Cancellation>();
   call.response.on_interrupt([cancellation = forwarded.cancellation](net::Interrupt why) {
     if (why == net::Interrupt::PeerGone) cancellation->cancel();
@@ -600,7 +595,7 @@ Value version_value(Arena& arena, const RemoteApi& remote) {
   return version.build();
 }
 
-// Versions of a group, `name_of` each, as their priorities order them.
+// Sorts the versions of a group by priority; `name_of` returns the name of one.
 template <class Name>
 Value by_priority(Arena& arena, std::vector<Value> versions, std::string_view group, const RemoteApis& remotes,
                   Name name_of) {
@@ -616,7 +611,7 @@ Value by_priority(Arena& arena, std::vector<Value> versions, std::string_view gr
 
 std::string_view version_name(const Value& version) { return version.text_at("version"); }
 
-// The versions of a group that no other server serves: an APIService is above a CustomResourceDefinition.
+// The versions of a group not served by another server: an APIService takes precedence over a CustomResourceDefinition.
 std::vector<Value> own_versions(const Value& group, std::string_view name, const RemoteApis& remotes) {
   const std::span<const Value> known = group.items_at("versions");
   std::vector<Value> versions(known.begin(), known.end());
@@ -628,7 +623,7 @@ std::vector<Value> own_versions(const Value& group, std::string_view name, const
   return versions;
 }
 
-// An APIGroup with these versions among those it has.
+// An APIGroup with the versions of other servers merged in.
 Value group_with(Arena& arena, const Value& group, std::string_view name, const RemoteApis& remotes, bool typed) {
   std::vector<Value> versions = own_versions(group, name, remotes);
   for (const RemoteApi& remote : remotes) {
@@ -647,7 +642,7 @@ Value group_with(Arena& arena, const Value& group, std::string_view name, const 
   return made.build();
 }
 
-// `items` and the groups that only other servers have, as the priorities of groups order them.
+// `items` plus the groups that only other servers have, sorted by group priority.
 template <class Name, class Make>
 Value merged(Arena& arena, std::span<const Value> items, const RemoteApis& remotes, Name name_of, Make make) {
   std::vector<std::pair<std::string_view, Value>> groups;
@@ -688,7 +683,7 @@ Value response_kind(Arena& arena, const RemoteApi& remote, const Value& resource
   return kind.build();
 }
 
-// A kind is always there, if only an empty one.
+// Every resource gets a responseKind, if only an empty one.
 Value with_kinds(Arena& arena, const Value& resources) {
   ListBuilder list(arena);
   for (const Value& resource : resources.items()) {
@@ -707,7 +702,7 @@ Value with_kinds(Arena& arena, const Value& resources) {
   return list.build();
 }
 
-// What the server's own aggregated discovery says of its version.
+// The resources of this version according to the server's aggregated discovery.
 Value aggregated_resources(Arena& arena, const RemoteApi& remote) {
   Result<Value> document = codec::decode_json(arena, arena.copy(*remote.discovery));
   if (!document) return Value::null();
@@ -723,7 +718,7 @@ Value aggregated_resources(Arena& arena, const RemoteApi& remote) {
   return Value::null();
 }
 
-// The resources of an APIResourceList as aggregated discovery shows them: subresources below their resource.
+// Converts an APIResourceList to the aggregated discovery form: subresources nested in their resource.
 Value discovered_resources(Arena& arena, const RemoteApi& remote) {
   if (remote.discovery != nullptr) return aggregated_resources(arena, remote);
   if (remote.resources == nullptr) return Value::null();
@@ -753,7 +748,7 @@ Value discovered_resources(Arena& arena, const RemoteApi& remote) {
     }
     ListBuilder subresources(arena);
     if (const auto found = subresources_of.find(name); found != subresources_of.end()) {
-      // Shown with the first resource of that name alone: a server may say anything.
+      // Only the first resource of a name gets them: the list comes from another server and may contain duplicates.
       for (const Value* other : std::exchange(found->second, {})) {
         MapBuilder sub(arena);
         sub.add("subresource", Value::string(other->text_at("name").substr(name.size() + 1)));

@@ -1,7 +1,7 @@
-// API aggregation: group versions that another server serves. Their APIServices say where it is; requests go there with
-// the user's name in headers that our front-proxy certificate vouches for.
+// API aggregation: group versions served by another API server. Their APIServices locate the server; requests are
+// proxied to it with the user's identity in headers, authenticated by our front-proxy client certificate.
 //
-// One coroutine follows the APIServices and writes their condition Available; everybody else reads what it found out.
+// One coroutine watches the APIServices and maintains their Available condition; everything else reads its results.
 #pragma once
 
 #include <atomic>
@@ -24,36 +24,36 @@
 
 namespace holdfast::aggregate {
 
-// One group version of another server.
+// One group version served by another server.
 struct RemoteApi {
   std::string name;  // v1beta1.metrics.k8s.io
-  std::string uid;   // What was learned from one server says nothing about another of the same name.
+  std::string uid;   // Distinguishes servers registered under the same name one after the other.
   std::string group, version;
   webhook::ServiceReference service;
   std::string ca_pem;
   bool insecure = false;
   int64_t group_priority = 0, version_priority = 0;
   bool available = false;
-  bool fresh = false;  // Its server was asked for what it has, and answered.
-  // As last seen; null: never, or it has none.
-  std::shared_ptr<const std::string> discovery;               // Its APIGroupDiscoveryList, ...
-  std::shared_ptr<const std::string> resources;               // ... else its APIResourceList.
-  std::shared_ptr<const std::string> openapi_v2, openapi_v3;  // Its v2 document, and the index of its v3 ones.
+  bool fresh = false;  // The server answered the last discovery request.
+  // As last fetched; null if never fetched or not served.
+  std::shared_ptr<const std::string> discovery;               // APIGroupDiscoveryList, ...
+  std::shared_ptr<const std::string> resources;               // ... or else its APIResourceList.
+  std::shared_ptr<const std::string> openapi_v2, openapi_v3;  // The v2 document and the index of v3 documents.
   std::string v2_etag;
 
-  // Then its v3 document is made here, of the other.
-  bool has_v2_alone() const { return openapi_v3 == nullptr && openapi_v2 != nullptr; }
+  // The v3 document is then converted from the v2 one here.
+  bool has_only_v2() const { return openapi_v3 == nullptr && openapi_v2 != nullptr; }
 };
 
-// By group priority, group, version priority.
+// Sorted by group priority, group, version priority.
 struct RemoteApis : std::vector<RemoteApi> {
   using std::vector<RemoteApi>::vector;
 
   struct Priorities {
-    int64_t group = 0;  // The highest that any of its versions asks for.
+    int64_t group = 0;  // The highest priority requested by any of its versions.
     std::map<std::string, int64_t, std::less<>> versions;
   };
-  // Of every group with an APIService, ours included.
+  // For every group with an APIService, including our own.
   std::map<std::string, Priorities, std::less<>> priorities;
 
   int64_t group_priority(std::string_view group) const;
@@ -61,7 +61,7 @@ struct RemoteApis : std::vector<RemoteApi> {
 };
 using RemoteApisRef = std::shared_ptr<const RemoteApis>;
 
-// What an APIService says of its server: Available.
+// The Available condition of an APIService.
 struct Condition {
   std::string_view status, reason;
   std::string message;
@@ -69,58 +69,59 @@ struct Condition {
 
 class Aggregation {
  public:
-  // Everything outlives it.
+  // Everything here must outlive the Aggregation.
   struct Parts {
     const Clock& clock;
     const resource::Registry& registry;
     const services::ServiceAddresses& addresses;
     webhook::Caller& caller;
     custom::CustomServices& services;
-    net::EventLoop& loop;  // Where APIServices are followed and their conditions are written.
+    net::EventLoop& loop;  // APIServices are watched and their conditions written on this loop.
     own_calls::Handler own;
-    std::optional<net::Identity> identity;  // Shown to other servers.
+    std::optional<net::Identity> identity;  // Client certificate presented to other servers.
   };
   explicit Aggregation(Parts parts) : parts_(std::move(parts)), loop_(parts_.loop), tasks_(loop_, "aggregation") {}
 
   void start();
-  // Looks again at servers when it is time; on the loop.
+  // Rechecks the servers when a check is due. Call on the loop.
   void tick();
   Task<void> close(Executor& executor);
 
-  // False for most servers; costs nothing to ask.
+  // False on most servers; a single atomic load.
   bool any() const { return any_.load(std::memory_order_acquire); }
-  // Null: there are none.
+  // Null if there are none.
   RemoteApisRef remotes() const;
-  // Another number whenever what remotes() says of OpenAPI may have changed.
+  // Changes whenever the OpenAPI documents in remotes() may have changed.
   uint64_t openapi_version() const { return openapi_version_.load(std::memory_order_acquire); }
-  // Whether a request for this path goes to another server; answers it then.
+  // Returns whether the request belongs to another server; if so, it has been answered.
   Task<bool> proxied(call::Call& call);
 
  private:
   Task<void> follow(net::EventLoop& loop);
   Task<void> check_all(net::EventLoop& loop);
-  // The same; checking_ is false at its end, however it ends.
+  // Runs check_all() and resets checking_ however that ends.
   Task<void> check(net::EventLoop& loop);
-  // Asks the server of `remote` for a document of its own.
+  // Requests one of the server's own documents.
   Task<net::CallResult<net::ClientResponse>> ask(net::EventLoop& loop, const RemoteApi& remote,
                                                  const webhook::Address& address, std::string path,
                                                  std::string etag = {}, std::string accept = "application/json");
-  // Whether it answers; `resources` is what it says of its version then.
+  // Probes the server; on success, `resources` is its APIResourceList for this version.
   Task<Condition> availability(net::EventLoop& loop, const RemoteApi& remote, const Result<webhook::Address>& address,
                                std::string& resources);
-  // What the server says of its resources; `plain` is its APIResourceList.
+  // Fetches the server's discovery document, falling back to its APIResourceList in `plain`. False if neither could be
+  // read.
   Task<bool> read_discovery(net::EventLoop& loop, RemoteApi remote, webhook::Address address, std::string plain);
   Task<void> read_openapi(net::EventLoop& loop, RemoteApi remote, webhook::Address address);
   Task<void> write_condition(net::EventLoop& loop, std::string name, std::string_view status, std::string_view reason,
                              std::string message);
   void rebuild();
-  // What is known of one of them, seen by everybody who asks from now on.
+  // Publishes a new copy of remotes_ in which the entry with this UID is edited.
   void change(std::string_view uid, const std::function<void(RemoteApi&)>& edit);
   webhook::Trust trust_of(const RemoteApi& remote) const;
   Task<void> proxy(call::Call& call, RemoteApi remote);
 
   const Parts parts_;
-  std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop, as what follows.
+  std::shared_ptr<cache::Watcher> watcher_;  // This and the members below belong to the loop.
   net::EventLoop& loop_;
   TaskGroup tasks_;
   bool checking_ = false, changed_ = false;
@@ -132,10 +133,10 @@ class Aggregation {
   RemoteApisRef remotes_;  // Guarded by mutex_.
 };
 
-// --- Discovery documents with what other servers have ---
+// --- Discovery documents merged with those of other servers ---
 
 Value with_remote_groups(Arena& arena, const Value& group_list, const RemoteApis& remotes);
-// Null when neither has the group.
+// Null if neither this server nor another one has the group.
 Value with_remote_versions(Arena& arena, const Value& group_document, std::string_view name, const RemoteApis& remotes);
 Value with_remote_discovery(Arena& arena, const Value& aggregated, const RemoteApis& remotes);
 

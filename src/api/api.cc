@@ -8,6 +8,7 @@
 #include "aggregate/aggregate.h"
 #include "api/ownership_report.h"
 #include "base/limits.h"
+#include "base/strings.h"
 #include "base/task_group.h"
 #include "custom/custom.h"
 #include "kinds/kinds.h"
@@ -17,31 +18,30 @@
 namespace holdfast::api {
 namespace {
 
-// How often caches look at the clock: bookmarks are a matter of seconds, waiting for revisions of tenths.
+// How often caches check the clock: bookmarks are due within seconds, waits for a revision within tenths of a second.
 constexpr std::chrono::milliseconds kTickInterval{100};
 
 constexpr std::string_view kWebhookGroup = "admissionregistration.k8s.io";
 
-// As kube-apiserver names its gates.
+// Feature gate metrics, named as in kube-apiserver.
 void add_feature_metrics(MetricRegistry& metrics, const Gates& gates) {
   Family<Gauge>& enabled = metrics.gauges("kubernetes_feature_enabled",
                                           "This metric records the data about the stage and enablement of a k8s "
                                           "feature.",
                                           {"name", "stage"});
   for (const GateInfo& gate : all_gates()) {
-    std::string stage = gate.stage == "GA" ? "" : std::string(gate.stage);
-    for (char& c : stage) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const std::string stage = gate.stage == "GA" ? "" : to_upper(gate.stage);
     enabled.with({gate.name, stage}).set(gates.on(gate.gate) ? 1 : 0);
   }
 }
 
-// What the caches and the pool hold, by part.
+// Memory held by the caches and the pool, by component.
 void add_memory_metrics(MetricRegistry& metrics, const resource::Registry& served_now) {
   const auto over_caches = [&served_now](auto part) {
     return [&served_now, part] {
       uint64_t sum = 0;
       const resource::Registry::SnapshotRef registry = served_now.snapshot();
-      std::set<const resource::Storage*> seen;  // Versions share theirs.
+      std::set<const resource::Storage*> seen;  // Versions share their storage.
       for (const resource::Served& served : registry->all()) {
         if (served.storage != nullptr && seen.insert(served.storage).second) sum += part(served.storage->cache());
       }
@@ -70,8 +70,7 @@ void add_memory_metrics(MetricRegistry& metrics, const resource::Registry& serve
                    "gauge", [] { return static_cast<double>(cache::cache_count()); });
 }
 
-// The built-in resources: where their objects are, one storage for each prefix in the store, and what is served of
-// them.
+// The built-in resources: one storage per prefix in the store, and the versions served from it.
 struct Builtin {
   std::unordered_map<std::string, std::unique_ptr<resource::Storage>> storages;  // Constant after construction.
   std::vector<resource::Served> served;
@@ -96,7 +95,7 @@ std::unique_ptr<resource::Storage> make_storage(const Dependencies& deps, const 
                                              std::move(cache_options), *deps.clock);
 }
 
-// Versions that share a storage are the versions of one kind: their field managers know each other.
+// Versions that share a storage belong to one kind, so their field managers are linked.
 void add_managers(std::vector<resource::Served>& served, const Gates& gates) {
   for (resource::Served& entry : served) {
     std::vector<resource::KindVersion> versions;
@@ -112,8 +111,10 @@ void add_managers(std::vector<resource::Served>& served, const Gates& gates) {
 Builtin make_builtin(const Dependencies& deps, const Options& options) {
   Builtin builtin;
   for (const types::Resource& resource : types::builtin_resources()) {
-    if (!options.runtime_config.serves(resource)) continue;
+    const bool enabled = options.runtime_config.serves(resource);
+    if (!enabled && !discovery::is_stable(resource.version)) continue;
     resource::Served entry;
+    entry.enabled = enabled;
     entry.resource = &resource;
     entry.rules = &kinds::rules_of(resource);
     entry.stored = &resource::stored_version(resource);
@@ -132,24 +133,24 @@ Builtin make_builtin(const Dependencies& deps, const Options& options) {
 
 }  // namespace
 
-// The modules of the API, in the order in which they need each other.
+// The modules of the API, in dependency order.
 struct Api::State {
   State(Api& api, const Dependencies& dependencies, Options chosen);
 
   resource::Storage& storage_of(std::string_view group, std::string_view plural) const {
     return *registry.snapshot()->storage_of(group, plural);
   }
-  // Lets caches look at the clock, every now and then, on the first loop.
+  // Periodically lets the caches check the clock, on the first loop.
   void tick();
 
   const Dependencies deps;
   const Options options;
   const own_calls::Handler own;
   ArenaBudget request_memory{limits::kRequestBytes, limits::kAllRequestsBytes};
-  const call::Surroundings surroundings;
+  const call::CallDependencies surroundings;
   Builtin builtin;
   resource::Registry registry;
-  const std::unique_ptr<const access::RbacAuthorizer> rbac;  // Null: another authorizer was given.
+  const std::unique_ptr<const access::RbacAuthorizer> rbac;  // Null if another authorizer was given.
   const auth::Authorizer& authorizer;
   OwnershipReport ownership;
   services::ServicePools pools;
@@ -162,7 +163,7 @@ struct Api::State {
   verbs::OpenApiDocuments openapi;
   const verbs::Parts verbs;
 
-  Timer ticker{deps.loops->at(0)};  // Owned by its loop, the first one.
+  Timer ticker{deps.loops->at(0)};  // Owned by the first loop.
   std::atomic<bool> closing{false};
 };
 
@@ -269,7 +270,7 @@ bool Api::ready() const {
 
 Task<void> Api::close(Executor& executor) {
   state_->closing.store(true, std::memory_order_release);
-  // The ticker sees the flag on its own loop before its next look at the caches.
+  // The ticker sees the flag on its own loop before it next touches the caches.
   co_await resume_on(state_->deps.loops->at(0));
   state_->ticker.cancel();
   co_await state_->aggregation.close(executor);

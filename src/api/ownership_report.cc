@@ -1,10 +1,10 @@
 #include "api/ownership_report.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "cache/cache.h"
 
 namespace holdfast::api {
@@ -28,7 +28,7 @@ std::vector<cache::EntryRef> entries_of(resource::Storage& storage) {
   return snapshot->list({.scope = ""}).entries;
 }
 
-// By name: "pods", "deployments.apps". Versions share their storage, and count once.
+// By name: "pods", "deployments.apps". Versions share a storage, which is listed once.
 std::map<std::string, resource::Storage*> storages(const resource::Registry::Snapshot& registry) {
   std::map<const resource::Storage*, bool> seen;
   std::map<std::string, resource::Storage*> out;
@@ -119,7 +119,7 @@ void OwnershipReport::refresh_metrics() {
     attributed += cost.bytes;
     attributed_raw += cost.raw_bytes;
   }
-  // Shared tables, names, dictionaries and texts, and the history of what was changed or deleted.
+  // Shared tables, names, dictionaries and strings, and the history of changed and deleted objects.
   const ownership::PoolUsage usage = pool_.usage();
   const auto rest = [](uint64_t all, uint64_t known) { return static_cast<int64_t>(all > known ? all - known : 0); };
   bytes_.with({""}).set(rest(usage.total_bytes(), attributed));
@@ -130,10 +130,9 @@ Result<std::string> OwnershipReport::page(const request::Query& query) const {
   const std::string wanted(query.get("resource"));
   size_t limit = 50;
   if (const std::string* text = query.find("limit")) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), limit);
-    if (error != std::errc() || end != text->data() + text->size()) {
-      return bad_request("limit is not a number: " + *text);
-    }
+    const std::optional<size_t> given = parse_number<size_t>(*text);
+    if (!given) return bad_request("limit is not a number: " + *text);
+    limit = *given;
   }
   if (wanted.empty()) return resources_page(registry_);
   const resource::Registry::SnapshotRef registry = registry_.snapshot();

@@ -1,4 +1,4 @@
-// What Services are allocated where several servers share the store: the ledgers, and their repair.
+// Service IP and node port allocation when several servers share a store: the ledgers and their repair.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class ServicesTest : public ::testing::Test {
     return server.call("POST", kServices, R"({"metadata":{"name":")" + name + R"("},"spec":{)" + spec + "}}");
   }
   void repair() { ASSERT_TRUE(block_on(server.loop(), server.api().repair_services(server.loop())).ok()); }
-  // As another server or a crash would leave it.
+  // Simulates what another server or a crash leaves behind.
   void remove_key(const std::string& key) {
     server.with_store([&](store::MemoryStore& store) {
       store.get(key, [&](store::StoreResult<store::Got> got) {
@@ -27,7 +27,7 @@ class ServicesTest : public ::testing::Test {
       });
     });
   }
-  // An object of the allocator for this Service.
+  // Creates an IPAddress for this Service, as the allocator does.
   void allocate(const std::string& ip, const std::string& service) {
     const Answer made = server.call(
         "POST", kAddresses,
@@ -37,7 +37,7 @@ class ServicesTest : public ::testing::Test {
             service + R"("}}})");
     ASSERT_EQ(made.status, 201) << made.body;
   }
-  // The Service that an address belongs to, as its object says; empty: there is none.
+  // The Service that owns an address according to its IPAddress; empty if there is none.
   std::string owner(const std::string& ip) {
     const Answer found = server.call("GET", kAddresses + "/" + ip);
     return std::string(found.json.text_at("spec", "parentRef", "name"));
@@ -46,10 +46,10 @@ class ServicesTest : public ::testing::Test {
   InProcess server;
 };
 
-TEST_F(ServicesTest, AnAddressIsTakenBeforeItsServiceAndFreeAfterIt) {
+TEST_F(ServicesTest, IpIsAllocatedBeforeItsServiceIsStoredAndFreedAfterDeletion) {
   ASSERT_EQ(create("a", R"("clusterIP":"10.0.0.77","ports":[{"port":80}])").status, 201);
   EXPECT_EQ(owner("10.0.0.77"), "a");
-  // Of another server, whose Service is on its way.
+  // Allocated by another server whose Service is not stored yet.
   allocate("10.0.0.78", "b");
   const Answer refused = create("c", R"("clusterIP":"10.0.0.78","ports":[{"port":80}])");
   EXPECT_EQ(refused.status, 422);
@@ -57,14 +57,14 @@ TEST_F(ServicesTest, AnAddressIsTakenBeforeItsServiceAndFreeAfterIt) {
       refused.message(),
       "Service \"c\" is invalid: spec.clusterIPs: Invalid value: [\"10.0.0.78\"]: failed to allocate IP 10.0.0.78: "
       "provided IP is already allocated");
-  // A Service that is refused for another reason lets go what it took.
+  // A Service rejected for another reason releases its allocations.
   EXPECT_EQ(create("a", R"("clusterIP":"10.0.0.79","ports":[{"port":80}])").status, 409);
   EXPECT_EQ(owner("10.0.0.79"), "");
   ASSERT_EQ(server.call("DELETE", kServices + "/a").status, 200);
   EXPECT_EQ(owner("10.0.0.77"), "");
 }
 
-TEST_F(ServicesTest, ARepairMakesWhatAServiceLacks) {
+TEST_F(ServicesTest, RepairCreatesMissingAllocations) {
   ASSERT_EQ(create("a", R"("type":"NodePort","clusterIP":"10.0.0.77","ports":[{"port":80,"nodePort":30007}])").status,
             201);
   remove_key(kAddressKeys + "10.0.0.77");
@@ -79,7 +79,7 @@ TEST_F(ServicesTest, ARepairMakesWhatAServiceLacks) {
   EXPECT_EQ(owner("10.0.0.77"), "a");
 }
 
-TEST_F(ServicesTest, ARepairFreesAddressesThatNoServiceHasForAMinute) {
+TEST_F(ServicesTest, RepairFreesIpsWithoutServiceAfterOneMinute) {
   allocate("10.0.0.77", "never");
   const Answer by_hand = server.call(
       "POST", kAddresses,
@@ -93,9 +93,9 @@ TEST_F(ServicesTest, ARepairFreesAddressesThatNoServiceHasForAMinute) {
   EXPECT_EQ(owner("10.0.0.78"), "x");
 }
 
-TEST_F(ServicesTest, ARepairFreesPortsThatNoServiceHasAfterSomeTime) {
+TEST_F(ServicesTest, RepairFreesUnusedPortsAfterSeveralRuns) {
   ASSERT_EQ(create("a", R"("type":"NodePort","ports":[{"port":80,"nodePort":30007}])").status, 201);
-  // A server that stops here does not release the port.
+  // Simulates a server that stops before releasing the port.
   remove_key("/registry/services/specs/default/a");
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(create("b", R"("type":"NodePort","ports":[{"port":80,"nodePort":30007}])").status, 422);
@@ -104,7 +104,7 @@ TEST_F(ServicesTest, ARepairFreesPortsThatNoServiceHasAfterSomeTime) {
   EXPECT_EQ(create("b", R"("type":"NodePort","ports":[{"port":80,"nodePort":30007}])").status, 201);
 }
 
-TEST_F(ServicesTest, WithoutItsStoreNothingIsAllocated) {
+TEST_F(ServicesTest, NothingIsAllocatedWhileTheStoreIsDown) {
   ASSERT_EQ(create("a", R"("type":"NodePort","ports":[{"port":80}])").status, 201);
   server.with_store([](store::MemoryStore& store) {
     store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "no connection"});

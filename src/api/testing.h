@@ -1,4 +1,4 @@
-// An Api without sockets, disks or real time: over the memory store, on one loop, with a clock that the test moves.
+// An Api without sockets, disks or real time: over the memory store, on one loop, with a clock controlled by the test.
 //
 //   InProcess server;
 //   Answer made = server.call("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"a"}})");
@@ -36,7 +36,7 @@ class ManualClock final : public Clock {
   std::atomic<int64_t> passed_{0};
 };
 
-// An answer, and its body as a tree if it is JSON.
+// A response, with its body parsed if it is JSON.
 struct Answer {
   int status = 0;
   std::string body;
@@ -61,7 +61,7 @@ class InProcess {
     needed.authorizer = authorizer_.get();
     needed.metrics = &metrics_;
     needed.clock = &clock;
-    options.admission_plugins.disabled = {"ServiceAccount"};  // No controller makes accounts here.
+    options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
     api_ = std::make_unique<Api>(needed, std::move(options));
     if (begin == Begin::NotStarted) return;
     api_->start();
@@ -93,7 +93,7 @@ class InProcess {
     return answer;
   }
 
-  // Does something with the store on the loop, where alone it may be used.
+  // Runs `work` with the store on the loop; the store may not be used from any other thread.
   template <class Work>
   void with_store(Work work) {
     constexpr auto run = [](Work inner, store::MemoryStore& on) -> Task<void> {

@@ -1,4 +1,4 @@
-// Each verb through the whole API, in this process.
+// Tests every verb through the whole API, in process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +28,45 @@ std::vector<std::string> names(const Answer& list) {
   return found;
 }
 
+TEST(VerbsTest, ApplyRejectsUnreadableManagedFields) {
+  InProcess server;
+  const Answer refused = server.call(
+      "PATCH", path("a") + "?fieldManager=m",
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[{"time":"x"}]}})", kApply);
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_THAT(refused.message(), HasSubstr(R"(parsing time "x" as)"));
+  EXPECT_EQ(server.call("GET", path("a")).status, 404);
+}
+
+TEST(VerbsTest, AdminAccessToDevicesNeedsALabelOfTheNamespace) {
+  InProcess server;
+  const std::string claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+  const std::string claim =
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"a"},"spec":{"devices":{"requests":)"
+      R"([{"name":"r","exactly":{"deviceClassName":"c","allocationMode":"All","adminAccess":true}}]}}})";
+  const Answer refused = server.call("POST", claims, claim);
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_EQ(
+      refused.message(),
+      "ResourceClaim.resource.k8s.io \"a\" is invalid: spec.devices.requests[0].adminAccess: Forbidden: admin access "
+      "to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace");
+  server.call("PATCH", "/api/v1/namespaces/default",
+              R"({"metadata":{"labels":{"resource.kubernetes.io/admin-access":"true"}}})", kMerge);
+  EXPECT_EQ(server.call("POST", claims, claim).status, 201);
+}
+
+// As in Kubernetes, where only POST removes it.
+TEST(VerbsTest, ApplyCanCreateAnObjectThatIsBeingDeleted) {
+  InProcess server;
+  const std::string config =
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","deletionTimestamp":"2026-01-02T03:04:05Z",)"
+      R"("finalizers":["example.com/hold"]}})";
+  ASSERT_EQ(server.call("PATCH", path("a") + "?fieldManager=m", config, kApply).status, 201);
+  EXPECT_THAT(server.call("GET", path("a")).body, HasSubstr("deletionTimestamp"));
+  server.call("PATCH", path("a"), R"({"metadata":{"finalizers":null}})", kMerge);
+  EXPECT_EQ(server.call("GET", path("a")).status, 404);
+}
+
 TEST(VerbsTest, CreateThenGet) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, config_map("a", R"({"k":"v"})"));
@@ -46,7 +85,7 @@ TEST(VerbsTest, DryRunStoresNothing) {
   EXPECT_EQ(server.call("GET", path("a")).status, 404);
 }
 
-TEST(VerbsTest, UpdateNeedsTheRevisionThatItWasMadeFrom) {
+TEST(VerbsTest, UpdateWithStaleResourceVersionConflicts) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, config_map("a"));
   EXPECT_EQ(server.call("PATCH", path("a"), R"({"data":{"k":"1"}})", kMerge).status, 200);
@@ -54,11 +93,11 @@ TEST(VerbsTest, UpdateNeedsTheRevisionThatItWasMadeFrom) {
   const Answer refused = server.call("PUT", path("a"), old);
   EXPECT_EQ(refused.status, 409);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("the object has been modified"));
-  // Without a revision it is unconditional.
+  // Without a resourceVersion the update is unconditional.
   EXPECT_EQ(server.call("PUT", path("a"), config_map("a", R"({"k":"2"})")).text("data", "k"), "2");
 }
 
-TEST(VerbsTest, AnUpdateThatChangesNothingKeepsTheRevision) {
+TEST(VerbsTest, NoOpUpdateKeepsTheResourceVersion) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, config_map("a", R"({"k":"v"})"));
   server.clock.pass(10s);
@@ -89,14 +128,14 @@ TEST(VerbsTest, ApplyCreatesOwnsAndConflicts) {
   const Answer forced =
       server.call("PATCH", path("a") + "?fieldManager=two&force=true", config_map("a", R"({"k":"2"})"), kApply);
   EXPECT_EQ(forced.text("data", "k"), "2");
-  // What nobody applies any more is removed.
+  // Fields that no manager applies any more are removed.
   EXPECT_EQ(server.call("PATCH", path("a") + "?fieldManager=two", config_map("a"), kApply).json.find("data"), nullptr);
 }
 
-TEST(VerbsTest, PatchesOfOneObjectAtOnceAllCount) {
+TEST(VerbsTest, ConcurrentPatchesOfOneObjectAllSucceed) {
   InProcess server;
   server.call("POST", kMaps, config_map("a"));
-  // Each reads the object, then writes: all but one of them finds another revision than it has read, and tries again.
+  // Each reads the object, then writes: all but one find that the revision has changed, and retry.
   constexpr int kWriters = 16;
   constexpr auto patch = [](own_calls::OwnCalls calls, int number, int& failed) -> Task<void> {
     const std::string key = "k" + std::to_string(number);
@@ -112,7 +151,7 @@ TEST(VerbsTest, PatchesOfOneObjectAtOnceAllCount) {
   EXPECT_EQ(server.call("GET", path("a")).json.find("data")->count(), size_t{kWriters});
 }
 
-TEST(VerbsTest, ADeletionAmongPatchesIsNotLost) {
+TEST(VerbsTest, DeletionConcurrentWithPatchesIsNotLost) {
   InProcess server;
   server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
   constexpr int kWriters = 16;
@@ -136,7 +175,7 @@ TEST(VerbsTest, ADeletionAmongPatchesIsNotLost) {
   EXPECT_EQ(left.json.find("data")->count(), size_t{kWriters - 1});
 }
 
-TEST(VerbsTest, ListInPagesIsOneState) {
+TEST(VerbsTest, PagesOfAListShareOneSnapshot) {
   InProcess server;
   for (const char* name : {"a", "b", "c", "d", "e"}) server.call("POST", kMaps, config_map(name));
   const Answer first = server.call("GET", std::string(kMaps) + "?limit=2");
@@ -150,7 +189,7 @@ TEST(VerbsTest, ListInPagesIsOneState) {
   EXPECT_EQ(rest.text("metadata", "resourceVersion"), first.text("metadata", "resourceVersion"));
 }
 
-TEST(VerbsTest, WithoutAWatchCacheReadsAreThoseOfTheStore) {
+TEST(VerbsTest, ReadsMatchTheStoreWithoutAWatchCache) {
   const std::string events = "/api/v1/namespaces/default/events";
   for (const bool cached : {true, false}) {
     InProcess server({.settings = {.watch_cache = cached}});
@@ -161,8 +200,9 @@ TEST(VerbsTest, WithoutAWatchCacheReadsAreThoseOfTheStore) {
           server.call("POST", events, R"({"metadata":{"name":")" + std::string(name) + "\"}," + about + "}").status,
           201);
     }
-    ASSERT_EQ(names(server.call("GET", kMaps)).size(), 3);  // So far is the cache now.
-    // A limit counts with resourceVersion=0; with a watch cache it does for events only, which have none in Kubernetes.
+    ASSERT_EQ(names(server.call("GET", kMaps)).size(), 3);  // The cache is now caught up.
+    // Without a watch cache, limit also applies with resourceVersion=0. With one, only to events, which have no watch
+    // cache in Kubernetes.
     const std::string limited = "?resourceVersion=0&limit=2";
     const Answer page = server.call("GET", kMaps + limited);
     EXPECT_EQ(names(page).size(), cached ? 3 : 2);
@@ -173,7 +213,7 @@ TEST(VerbsTest, WithoutAWatchCacheReadsAreThoseOfTheStore) {
     EXPECT_EQ(page.json.get("metadata", "remainingItemCount")->as_int(), 1);
     const std::string next = "&continue=" + std::string(page.text("metadata", "continue"));
     EXPECT_EQ(names(server.call("GET", kMaps + limited + next)), std::vector<std::string>{"c"});
-    // A revision of the future is not waited for, which here nobody would end: the clock stands still.
+    // Future revisions fail immediately instead of waiting; a wait would never end because the clock is stopped.
     const Answer now = server.call("GET", std::string(kMaps) + "?resourceVersion=0");
     for (const std::string& late : {std::string(kMaps) + "?resourceVersion=999", path("a") + "?resourceVersion=999"}) {
       const Answer answer = server.call("GET", late);
@@ -185,23 +225,24 @@ TEST(VerbsTest, WithoutAWatchCacheReadsAreThoseOfTheStore) {
   }
 }
 
-TEST(VerbsTest, AContinueTokenExpiresWithTheHistory) {
+TEST(VerbsTest, ContinueTokenExpiresAfterCompaction) {
   InProcess server;
   for (const char* name : {"a", "b", "c"}) server.call("POST", kMaps, config_map(name));
   const Answer first = server.call("GET", std::string(kMaps) + "?limit=1");
   const std::string next = std::string(kMaps) + "?continue=" + std::string(first.text("metadata", "continue"));
-  // A change for each event that is kept whatever its age, once the older ones are too old.
+  // Enough changes to fill the part of the history that is kept regardless of age, after the older events have aged
+  // out.
   server.clock.pass(100s);
   for (int i = 0; i < 120; ++i) {
     EXPECT_EQ(server.call("PATCH", path("c"), R"({"data":{"k":")" + std::to_string(i) + R"("}})", kMerge).status, 200);
   }
-  EXPECT_EQ(names(server.call("GET", next)), (std::vector<std::string>{"b", "c"}));  // The store still has it.
+  EXPECT_EQ(names(server.call("GET", next)), (std::vector<std::string>{"b", "c"}));  // Served from the store.
   server.with_store([](store::MemoryStore& store) {
     store.current_revision([&store](store::StoreResult<Revision> now) {
       store.compact(*now, [](store::StoreResult<Unit> done) { EXPECT_TRUE(done.ok()); });
     });
   });
-  // The caches learn of it when they next ask the store.
+  // The caches notice the compaction on their next request to the store.
   Answer late = server.call("GET", next);
   for (int looks = 0; late.status == 200 && looks < 3000; ++looks) {
     server.clock.pass(20s);
@@ -210,13 +251,13 @@ TEST(VerbsTest, AContinueTokenExpiresWithTheHistory) {
   }
   EXPECT_EQ(late.status, 410);
   EXPECT_EQ(late.reason(), "Expired");
-  // The answer has a token that continues with the latest state.
+  // The response has a token for continuing with the latest state.
   const Answer latest =
       server.call("GET", std::string(kMaps) + "?continue=" + std::string(late.text("metadata", "continue")));
   EXPECT_EQ(names(latest), (std::vector<std::string>{"b", "c"}));
 }
 
-TEST(VerbsTest, NothingIsNotFoundBeforeCustomResourcesAreServed) {
+TEST(VerbsTest, UnknownPathsReturn503UntilCustomResourcesAreServed) {
   for (const char* path : {"/apis/example.com/v1/namespaces/default/things/a", "/apis/example.com/v1", "/openapi/v4"}) {
     InProcess server({}, InProcess::Begin::NotStarted);
     const Answer early = server.call("GET", path);
@@ -227,7 +268,7 @@ TEST(VerbsTest, NothingIsNotFoundBeforeCustomResourcesAreServed) {
   }
 }
 
-TEST(VerbsTest, SelectorsChoose) {
+TEST(VerbsTest, ListAppliesSelectors) {
   InProcess server;
   server.call("POST", kMaps, R"({"metadata":{"name":"a","labels":{"app":"x"}}})");
   server.call("POST", kMaps, R"({"metadata":{"name":"b","labels":{"app":"y"}}})");
@@ -236,7 +277,7 @@ TEST(VerbsTest, SelectorsChoose) {
             std::vector<std::string>{"b"});
 }
 
-TEST(VerbsTest, WhatIsStoredInAnotherVersionHasItsMembersInOrder) {
+TEST(VerbsTest, ConvertedObjectsKeepDeclaredMemberOrder) {
   InProcess server;
   const Answer scaler = server.call(
       "POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
@@ -261,7 +302,7 @@ TEST(VerbsTest, WhatIsStoredInAnotherVersionHasItsMembersInOrder) {
   }
 }
 
-TEST(VerbsTest, AWatchFromARevisionTellsWhatHappenedSince) {
+TEST(VerbsTest, WatchFromRevisionReplaysChangesSince) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, config_map("a"));
   server.call("PATCH", path("a"), R"({"data":{"k":"v"}})", kMerge);
@@ -273,7 +314,7 @@ TEST(VerbsTest, AWatchFromARevisionTellsWhatHappenedSince) {
   EXPECT_THAT(watched.body, HasSubstr(R"({"type":"DELETED",)"));
 }
 
-TEST(VerbsTest, FinalizersHoldWhatIsDeleted) {
+TEST(VerbsTest, FinalizersDelayDeletion) {
   InProcess server;
   server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
   const Answer marked = server.call("DELETE", path("a"));
@@ -285,7 +326,29 @@ TEST(VerbsTest, FinalizersHoldWhatIsDeleted) {
   EXPECT_EQ(server.call("GET", path("a")).status, 404);
 }
 
-TEST(VerbsTest, ADryRunOfADeletionMarksNothing) {
+// Namespaces interpret the options themselves when they are marked, and like other objects once nothing in spec holds
+// them.
+TEST(VerbsTest, DeletingANamespaceSetsFinalizersByItsOwnRules) {
+  InProcess server;
+  const std::string path = "/api/v1/namespaces/a";
+  const std::string held =
+      R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","finalizers":["example.com/x"]}})";
+  ASSERT_EQ(server.call("POST", "/api/v1/namespaces", held).status, 201);
+  const auto finalizers_after = [&](const std::string& options) {
+    const Answer answer = server.call("DELETE", path, options);
+    const Value* found = answer.json.get("metadata", "finalizers");
+    return found == nullptr ? answer.body : codec::encode_json(*found);
+  };
+  EXPECT_EQ(finalizers_after(R"({"orphanDependents":false})"), R"(["example.com/x","foregroundDeletion"])");
+  EXPECT_EQ(finalizers_after(R"({"propagationPolicy":"Orphan"})"), R"(["example.com/x","foregroundDeletion"])");
+  ASSERT_EQ(server.call("PUT", path + "/finalize", held).status, 200);
+  EXPECT_EQ(finalizers_after(R"({"propagationPolicy":"Orphan"})"), R"(["example.com/x","orphan"])");
+  EXPECT_EQ(finalizers_after(R"({"propagationPolicy":"Background"})"), R"(["example.com/x"])");
+  server.call("PATCH", path, R"({"metadata":{"finalizers":null}})", kMerge);
+  EXPECT_EQ(server.call("GET", path).status, 404);
+}
+
+TEST(VerbsTest, DryRunDeleteSetsNoDeletionTimestamp) {
   InProcess server;
   const Answer made = server.call("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/hold"]}})");
   const Answer marked = server.call("DELETE", path("a") + "?dryRun=All");
@@ -294,7 +357,7 @@ TEST(VerbsTest, ADryRunOfADeletionMarksNothing) {
   EXPECT_EQ(server.call("GET", path("a")).body, made.body);
 }
 
-TEST(VerbsTest, AnUpdateThatRemovesAServiceLeavesNoAddressTaken) {
+TEST(VerbsTest, UpdateThatDeletesAServiceReleasesItsIp) {
   InProcess server;
   const std::string services = "/api/v1/namespaces/default/services";
   ASSERT_EQ(server
@@ -304,7 +367,7 @@ TEST(VerbsTest, AnUpdateThatRemovesAServiceLeavesNoAddressTaken) {
                 .status,
             201);
   ASSERT_EQ(server.call("DELETE", services + "/a").status, 200);
-  // It takes an address, and is gone with its last finalizer.
+  // Allocates an IP and removes the last finalizer, which deletes the Service.
   const Answer last = server.call("PATCH", services + "/a",
                                   R"({"metadata":{"finalizers":null},"spec":{"type":"ClusterIP","externalName":null,)"
                                   R"("clusterIP":"10.0.0.77","ports":[{"port":80}]}})",
@@ -316,7 +379,7 @@ TEST(VerbsTest, AnUpdateThatRemovesAServiceLeavesNoAddressTaken) {
   EXPECT_EQ(next.status, 201) << next.body;
 }
 
-TEST(VerbsTest, PreconditionsOfADelete) {
+TEST(VerbsTest, DeleteChecksPreconditions) {
   InProcess server;
   server.call("POST", kMaps, config_map("a"));
   const Answer refused = server.call("DELETE", path("a"), R"({"preconditions":{"uid":"another"}})");
@@ -324,7 +387,7 @@ TEST(VerbsTest, PreconditionsOfADelete) {
   EXPECT_EQ(server.call("GET", path("a")).status, 200);
 }
 
-TEST(VerbsTest, DeleteOptionsAreOfAnyVersionAndOfNoOtherKind) {
+TEST(VerbsTest, DeleteOptionsMayHaveAnyVersionButNoOtherKind) {
   InProcess server;
   server.call("POST", kMaps, config_map("a"));
   EXPECT_THAT(std::string(server.call("DELETE", path("a"), R"({"kind":"Pod","apiVersion":"v1"})").message()),
@@ -333,13 +396,13 @@ TEST(VerbsTest, DeleteOptionsAreOfAnyVersionAndOfNoOtherKind) {
             "unexpected GroupVersion string: a/b/c");
   EXPECT_EQ(server.call("DELETE", path("a"), R"({"kind":"DeleteOptions","apiVersion":"apps/v9"})").status, 200);
   server.call("POST", kMaps, config_map("b"));
-  // A kind without a version says nothing.
+  // A kind without an apiVersion is ignored.
   EXPECT_EQ(server.call("DELETE", path("b"), R"({"kind":"Pod"})").status, 200);
 }
 
-TEST(VerbsTest, TheKindOfACborBodyIsReadBeforeItsContent) {
+TEST(VerbsTest, CborTypeMetaIsDecodedBeforeTheContent) {
   InProcess server;
-  // {"apiVersion": "v1", "kind": "ConfigMap", "x": 2^64 - 1}: well-formed, but more than an int64.
+  // {"apiVersion": "v1", "kind": "ConfigMap", "x": 2^64 - 1}: well-formed, but too large for an int64.
   const std::string body = std::string("\xd9\xd9\xf7\xa3\x6a") + "apiVersion" + "\x62" + "v1" + "\x64" + "kind" +
                            "\x69" + "ConfigMap" + "\x61" + "x" + "\x1b" + std::string(8, '\xff');
   const std::string cbor = "application/cbor";
@@ -349,7 +412,7 @@ TEST(VerbsTest, TheKindOfACborBodyIsReadBeforeItsContent) {
               HasSubstr("(must be of type ConfigMap): unable to determine group/version/kind: "));
 }
 
-TEST(VerbsTest, ANumberOfAJsonPatchThatIsTooLargeIsNamed) {
+TEST(VerbsTest, JsonPatchErrorQuotesOutOfRangeNumber) {
   InProcess server;
   server.call("POST", kMaps, config_map("a"));
   const Answer refused = server.call("PATCH", path("a"), R"([{"op":"add","path":"/data","value":[1, -1e999]}])",
@@ -359,7 +422,7 @@ TEST(VerbsTest, ANumberOfAJsonPatchThatIsTooLargeIsNamed) {
             "float64");
 }
 
-TEST(VerbsTest, AnEmptyContainerIsShownAsItWasSent) {
+TEST(VerbsTest, ErrorsShowEmptyMapsAsSent) {
   InProcess server;
   const Answer refused = server.call(
       "POST", "/apis/apps/v1/namespaces/default/deployments",
@@ -370,7 +433,7 @@ TEST(VerbsTest, AnEmptyContainerIsShownAsItWasSent) {
       HasSubstr("spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`"));
 }
 
-TEST(VerbsTest, DeleteCollectionTakesWhatIsSelected) {
+TEST(VerbsTest, DeleteCollectionAppliesTheSelector) {
   InProcess server;
   server.call("POST", kMaps, R"({"metadata":{"name":"a","labels":{"app":"x"}}})");
   server.call("POST", kMaps, R"({"metadata":{"name":"b"}})");
@@ -378,7 +441,7 @@ TEST(VerbsTest, DeleteCollectionTakesWhatIsSelected) {
   EXPECT_EQ(names(server.call("GET", kMaps)), std::vector<std::string>{"b"});
 }
 
-TEST(VerbsTest, ADefinitionIsServedWhenItsWriterIsAnswered) {
+TEST(VerbsTest, CustomResourceIsServedOnceItsDefinitionIsCreated) {
   InProcess server;
   const Answer made = server.call(
       "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -394,7 +457,7 @@ TEST(VerbsTest, ADefinitionIsServedWhenItsWriterIsAnswered) {
   EXPECT_EQ(names(server.call("GET", widgets)), std::vector<std::string>{"w"});
 }
 
-TEST(VerbsTest, AFailingStoreIsToldAndOver) {
+TEST(VerbsTest, StoreFailureIsReportedAndRecovered) {
   InProcess server;
   server.with_store([](store::MemoryStore& store) {
     store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "on purpose"});

@@ -39,7 +39,7 @@ struct Struct {
   std::string group, version, plural;  // `name` is the kind.
   bool is_kind = false;
   bool namespaced = true;
-  std::string crd_schema;  // JSON; empty for built-in kinds.
+  std::string crd_schema;  // openAPIV3Schema as JSON; empty for built-in kinds.
 };
 
 // One header: namespace, and structs in any order.

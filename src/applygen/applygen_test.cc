@@ -40,7 +40,7 @@ const Package* find(const std::vector<Package>& packages, std::string_view name)
   return nullptr;
 }
 
-TEST(Catalog, EveryKindHasItsBuilders) {
+TEST(Catalog, KindsHaveBuilders) {
   const std::vector<Package> packages = packages_of_catalog();
   const Package* core = find(packages, "core_v1");
   ASSERT_NE(core, nullptr);
@@ -52,7 +52,7 @@ TEST(Catalog, EveryKindHasItsBuilders) {
   EXPECT_THAT(text, HasSubstr("unset_node_selector_key(std::string_view key)"));
   EXPECT_THAT(text, HasSubstr("extract_pod("));
   EXPECT_THAT(text, Not(HasSubstr("managed_fields")));
-  ASSERT_NE(find(packages, "apiextensions_v1"), nullptr);  // Its schemas contain themselves.
+  ASSERT_NE(find(packages, "apiextensions_v1"), nullptr);  // Its schemas are recursive.
 }
 
 constexpr const char* kDefinition = R"(
@@ -92,7 +92,7 @@ spec:
   - {name: v1alpha1, served: false, storage: false}
 )";
 
-TEST(Crd, BecomesAHeaderForEachServedVersion) {
+TEST(Crd, GeneratesOneHeaderPerServedVersion) {
   Arena arena;
   const Result<Value> definition = codec::decode_yaml(arena, kDefinition);
   ASSERT_TRUE(definition);
@@ -112,7 +112,7 @@ TEST(Crd, BecomesAHeaderForEachServedVersion) {
   EXPECT_THAT(text, HasSubstr("Widget& unset_spec()"));
 }
 
-TEST(OpenApi, ItsOwnTypesAreGeneratedAndThoseOfOtherGroupsAreReferenced) {
+TEST(OpenApi, GeneratesOwnTypesAndReferencesOthers) {
   Arena arena;
   const Result<Value> document = codec::decode_json(arena, R"({"openapi":"3.0.0","paths":{
     "/apis/apps/v1/namespaces/{namespace}/deployments/{name}":
@@ -136,7 +136,7 @@ TEST(OpenApi, ItsOwnTypesAreGeneratedAndThoseOfOtherGroupsAreReferenced) {
   EXPECT_THAT(text, HasSubstr("kPlural = \"deployments\""));
 }
 
-TEST(Crd, SomethingElseIsRefused) {
+TEST(Crd, RejectsOtherDocuments) {
   Arena arena;
   EXPECT_THAT(packages_of_crd(*codec::decode_yaml(arena, "kind: ConfigMap")).error().message,
               HasSubstr("not a CustomResourceDefinition"));

@@ -3,6 +3,7 @@
 
 #include "applygen/applygen.h"
 #include "applygen/literal.h"
+#include "base/ascii.h"
 #include "types/types.h"
 
 namespace holdfast::applygen {
@@ -13,7 +14,7 @@ namespace {
 std::pair<std::string, std::string> split_name(std::string_view name) {
   const size_t dot = name.rfind('.');
   std::string package(name.substr(0, dot));
-  for (char& c : package) c = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+  for (char& c : package) c = is_lower_alnum(c) ? c : '_';
   return {package, std::string(name.substr(dot + 1))};
 }
 
@@ -70,7 +71,7 @@ Struct struct_of(const types::Type& type) {
   Struct made;
   made.name = split_name(type.name).second;
   for (const types::Field* member : type.members) {
-    // Fields that only some servers know (gated) are left out, and so is what the server alone writes.
+    // Fields behind a feature gate are left out, as is the field that only the server writes.
     if (member->gate != Gate::kCount || member->name == "managedFields") continue;
     made.fields.push_back({std::string(member->name), shape_of(*member->type),
                            member->default_value == nullptr ? "" : literal_of(*member->default_value)});
@@ -83,7 +84,7 @@ Struct struct_of(const types::Type& type) {
 std::vector<Package> packages_of_catalog() {
   std::map<std::string, Package> packages;
   std::set<const types::Type*> done;
-  // Everything that can be reached from a kind that can be applied.
+  // Adds everything reachable from a kind that can be applied.
   auto add = [&](const auto& self, const types::Type& type) -> void {
     if (type.element != nullptr) self(self, *type.element);
     if (type.shape != types::Shape::Struct || type.members.empty() || !done.insert(&type).second) return;
@@ -108,6 +109,7 @@ std::vector<Package> packages_of_catalog() {
     }
   }
   std::vector<Package> all;
+  all.reserve(packages.size());
   for (auto& [name, package] : packages) all.push_back(std::move(package));
   return all;
 }

@@ -1,4 +1,4 @@
-// Writes the headers of the built-in kinds, while the project is built: catalog_headers FOLDER INCLUDE_PREFIX
+// Writes the headers for the built-in kinds at build time: catalog_headers FOLDER INCLUDE_PREFIX
 #include <cstdio>
 #include <fstream>
 

@@ -1,9 +1,11 @@
-// The text of a header, in the form that clang-format gives it.
+// Generates the text of a header, formatted like clang-format.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "applygen/applygen.h"
+#include "base/api_version.h"
+#include "base/ascii.h"
 
 namespace holdfast::applygen {
 
@@ -13,19 +15,16 @@ constexpr size_t kColumns = 120;
 
 using Kind = Shape::Kind;
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
 struct Parameter {
   std::string type, name, default_text;
 };
 
-// One member function: its parameters, and the expression that it returns.
+// A member function: its parameters and the returned expression.
 struct Function {
   std::string name;
   std::vector<Parameter> parameters;
   std::string result;
-  bool needs_complete_type = false;  // Of a struct that is defined further down.
+  bool needs_complete_type = false;  // Uses a struct defined later in the file.
 };
 
 std::string qualified(const Shape& shape, const std::string& here) {
@@ -57,7 +56,7 @@ class Writer {
   }
 
  private:
-  // Writes what a struct refers to first.
+  // Writes the structs that a struct refers to first.
   void visit(const Struct& made) {
     if (!visited_.insert(made.name).second) return;
     for (const Field& field : made.fields) follow(field.shape);
@@ -74,7 +73,7 @@ class Writer {
     if (const auto found = by_name_.find(shape.name); found != by_name_.end()) visit(*found->second);
   }
 
-  // The parameter that takes a value of that shape, and what it is stored as.
+  // The parameter for a value of this shape, and the expression that stores it.
   Parameter parameter(const Shape& shape, std::string& stored, bool& incomplete) {
     stored = "value";
     switch (shape.kind) {
@@ -149,7 +148,7 @@ class Writer {
     return functions;
   }
 
-  // Keys that have a default come last and may be left out.
+  // Keys with a default come last and may be omitted.
   Function unset_item(const Field& field, const std::string& name, const std::string& quoted) {
     Function function{"unset_" + name + "_item", {}, "", false};
     std::vector<Parameter> optional;
@@ -181,8 +180,8 @@ class Writer {
     return nullptr;
   }
 
-  // "Self& name(a b, c d)", with the parameters on as few lines as they need: below each other, or on lines of their
-  // own where that takes fewer.
+  // "Self& name(a b, c d)", with the parameters on as few lines as possible: aligned below each other, or on separate
+  // lines if that takes fewer.
   static std::string signature(const std::string& start, const std::vector<Parameter>& parameters, size_t tail) {
     const std::string aligned = broken(start + "(", parameters, start.size() + 1, tail);
     const size_t margin = start.find_first_not_of(' ') + 4;
@@ -213,7 +212,7 @@ class Writer {
     return text + ")";
   }
 
-  // A call that is too long for a line, with its second argument below the first.
+  // Breaks a call that does not fit on a line, with the second argument below the first.
   static std::string broken_call(std::string line) {
     const size_t open = line.find('('), comma = line.find(", ");
     if (line.size() <= kColumns || comma == std::string::npos) return line;
@@ -238,7 +237,7 @@ class Writer {
     const std::string derived = ": public " + base + "<" + made.name + "> {\n";
     text += (text.size() + derived.size() <= kColumns ? " " : "\n    ") + derived + " public:\n";
     if (made.is_kind) {
-      const std::string api_version = made.group.empty() ? made.version : made.group + "/" + made.version;
+      const std::string api_version = api_version_of(made.group, made.version);
       text += "  static constexpr std::string_view kGroup = \"" + made.group + "\";\n";
       text += "  static constexpr std::string_view kVersion = \"" + made.version + "\";\n";
       text += "  static constexpr std::string_view kKind = \"" + made.name + "\";\n";
@@ -266,7 +265,7 @@ class Writer {
     }
     std::set<std::string> names;
     for (const Field& field : made.fields) {
-      // What names an object is said when it is made.
+      // Identifying fields are set by the constructor.
       const bool identity =
           field.json_name == "apiVersion" || field.json_name == "kind" || field.json_name == "metadata";
       if (made.is_kind && identity) continue;
@@ -301,7 +300,7 @@ std::string snake_case(std::string_view json_name) {
   std::string out;
   for (size_t i = 0; i < json_name.size(); ++i) {
     const char c = json_name[i];
-    if (!is_upper(c) && !is_lower(c)) {
+    if (!is_upper(c) && !is_lower_alnum(c)) {
       if (!out.empty() && out.back() != '_') out += '_';
       continue;
     }
@@ -309,17 +308,17 @@ std::string snake_case(std::string_view json_name) {
       out += c;
       continue;
     }
-    const bool after_lower = i > 0 && is_lower(json_name[i - 1]);
-    // The last letter of a run begins the next word ("podCIDRBlock"), but not before the s of a plural ("podIPs").
+    const bool after_lower = i > 0 && is_lower_alnum(json_name[i - 1]);
+    // The last letter of a run of capitals begins the next word ("podCIDRBlock"), except before a plural s ("podIPs").
     const bool plural = i + 1 < json_name.size() && json_name[i + 1] == 's' &&
                         (i + 2 == json_name.size() || is_upper(json_name[i + 2]));
     const bool begins_word =
-        i > 0 && is_upper(json_name[i - 1]) && i + 1 < json_name.size() && is_lower(json_name[i + 1]) && !plural;
+        i > 0 && is_upper(json_name[i - 1]) && i + 1 < json_name.size() && is_lower_alnum(json_name[i + 1]) && !plural;
     if ((after_lower || begins_word) && !out.empty() && out.back() != '_') out += '_';
     out += static_cast<char>(c | 0x20);
   }
   while (out.ends_with('_')) out.pop_back();
-  return out.empty() || (out[0] >= '0' && out[0] <= '9') ? "x" + out : out;
+  return out.empty() || is_digit(out[0]) ? "x" + out : out;
 }
 
 std::string header_of(const Package& package, std::string_view include_prefix) {

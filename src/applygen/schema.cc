@@ -1,9 +1,10 @@
-// JSON schemas, as CustomResourceDefinitions and OpenAPI v3 documents have them.
+// Reads JSON schemas of CustomResourceDefinitions and OpenAPI v3 documents.
 #include <algorithm>
 #include <set>
 
 #include "applygen/applygen.h"
 #include "applygen/literal.h"
+#include "base/ascii.h"
 #include "types/types.h"
 
 namespace holdfast::applygen {
@@ -13,10 +14,10 @@ namespace {
 constexpr std::string_view kRefPrefix = "#/components/schemas/";
 
 std::string package_name(std::string_view group, std::string_view version) {
-  // As the catalog names them: the first label of the group, or "core".
+  // Named like the catalog's packages: the first label of the group, or "core".
   std::string name(group.empty() ? "core" : group.substr(0, group.find('.')));
   name += "_" + std::string(version);
-  for (char& c : name) c = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+  for (char& c : name) c = is_lower_alnum(c) ? c : '_';
   return name;
 }
 
@@ -24,12 +25,12 @@ std::string capitalized(std::string_view text) {
   std::string out;
   bool up = true;
   for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool letter = is_alnum(c);
     if (!letter) {
       up = true;
       continue;
     }
-    out += up && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    out += up ? to_upper(c) : c;
     up = false;
   }
   return out;
@@ -37,12 +38,12 @@ std::string capitalized(std::string_view text) {
 
 class Reader {
  public:
-  // `document` holds what references point at; null for a CustomResourceDefinition.
+  // References are resolved in `document`; null for a CustomResourceDefinition.
   Reader(const Value* document, Package& package) : document_(document), package_(package) {
     for (const Struct& known : package.structs) names_.insert(known.name);
   }
 
-  // Adds the struct that the schema describes, and those below it.
+  // Adds the struct described by the schema, and nested ones.
   void add_struct(const Value& schema, const std::string& name) {
     if (!names_.insert(name).second) return;
     Struct made;
@@ -60,7 +61,7 @@ class Reader {
   Shape shape_of(const Value& schema, const std::string& name) {
     Shape shape;
     std::string_view reference = schema.text_at("$ref");
-    // A reference beside a default stands in an allOf of one.
+    // A reference with a default is wrapped in an allOf with one element.
     for (const Value& part : schema.items_at("allOf")) {
       if (reference.empty()) reference = part.text_at("$ref");
     }
@@ -103,7 +104,7 @@ class Reader {
   }
 
  private:
-  // A named schema of the document: a built-in struct of another header, an alias of a scalar, or a struct of ours.
+  // A named schema of the document: a built-in struct of another header, an alias of a scalar, or a struct of this one.
   Shape referenced(std::string_view reference) {
     reference.remove_prefix(std::min(kRefPrefix.size(), reference.size()));
     if (const types::Type* type = types::find_type_by_openapi_name(reference);
@@ -112,9 +113,9 @@ class Reader {
       shape.kind = Shape::Kind::Struct;
       const size_t dot = type->name.rfind('.');
       shape.package = type->name.substr(0, dot);
-      for (char& c : shape.package) c = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+      for (char& c : shape.package) c = is_lower_alnum(c) ? c : '_';
       shape.name = type->name.substr(dot + 1);
-      if (shape.package != package_.name) return shape;  // Ours is described by this document.
+      if (shape.package != package_.name) return shape;  // Types of this package are defined by the document.
     }
     const Value* schema = document_ == nullptr ? nullptr : document_->get("components", "schemas", reference);
     if (schema == nullptr) return {};
@@ -133,7 +134,7 @@ const Field* find_field(const Struct& made, std::string_view name) {
   return nullptr;
 }
 
-// What every object has, whatever its schema says about it.
+// Adds the fields common to all objects, regardless of the schema.
 void complete_kind(Struct& made) {
   Shape text;
   text.kind = Shape::Kind::Text;
@@ -183,7 +184,7 @@ Result<std::vector<Package>> packages_of_crd(const Value& definition) {
 }
 
 Result<std::vector<Package>> packages_of_openapi(const Value& document) {
-  // Which kinds there are, with their resources, is said by the paths.
+  // Kinds and their resources are found in the paths.
   struct Kind {
     std::string group, version, kind, plural;
     bool namespaced = false;
@@ -229,6 +230,7 @@ Result<std::vector<Package>> packages_of_openapi(const Value& document) {
   }
   if (packages.empty()) return bad_request("the OpenAPI document describes no kind that can be applied");
   std::vector<Package> all;
+  all.reserve(packages.size());
   for (auto& [name, package] : packages) all.push_back(std::move(package));
   return all;
 }

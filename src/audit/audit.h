@@ -1,4 +1,4 @@
-// Who did what: the events of audit.k8s.io/v1, which of them a policy wants, and the log they go to.
+// Auditing: the events of audit.k8s.io/v1, the policy that selects them, and the audit log.
 //
 // Threading: a Policy is immutable; an Event belongs to its request; a Log may be used from any thread.
 #pragma once
@@ -24,7 +24,7 @@ enum class Stage : uint8_t { RequestReceived, ResponseStarted, ResponseComplete,
 std::string_view to_string(Level level);
 std::string_view to_string(Stage stage);
 
-// The attributes of a request that a policy looks at.
+// What the policy wants logged for a request.
 struct Wanted {
   Level level = Level::None;
   std::array<bool, 4> omitted{};  // By stage.
@@ -33,7 +33,7 @@ struct Wanted {
   bool at(Stage stage) const { return level != Level::None && !omitted[static_cast<size_t>(stage)]; }
 };
 
-// An audit.k8s.io/v1 Policy: the first rule that matches decides; none matches: nothing is wanted.
+// An audit.k8s.io/v1 Policy: the first matching rule decides; a request that matches no rule is not logged.
 class Policy {
  public:
   // YAML or JSON. The error names `source` and the field.
@@ -56,12 +56,12 @@ class Policy {
   std::vector<Rule> rules_;
 };
 
-// One request as logged. Empty members are left out.
+// One request as logged. Empty members are omitted.
 struct Event {
   Level level = Level::Metadata;
   std::string audit_id, request_uri, verb;
-  auth::UserRef user;          // Null: not authenticated.
-  auth::UserRef impersonated;  // Who the request was served as, when that is another.
+  auth::UserRef user;          // Null if authentication failed.
+  auth::UserRef impersonated;  // The impersonated user, or null.
   std::string impersonation_constraint;
   std::vector<std::string> source_ips;
   std::string user_agent;
@@ -69,29 +69,29 @@ struct Event {
     std::string resource, ns, name, uid, api_group, api_version, resource_version, subresource;
   };
   std::optional<ObjectRef> object;
-  int code = 0;                                 // Of the response; 0: none yet.
-  std::string response_status;                  // JSON of a Status that was the response, or empty.
+  int code = 0;                                 // Of the response; 0 if there is none yet.
+  std::string response_status;                  // JSON of the response if it was a Status, otherwise empty.
   std::string request_object, response_object;  // JSON.
   UnixTime received;
   std::vector<std::pair<std::string, std::string>> annotations;
 };
 
-// One line of the log, without its end.
+// One line of the log, without the trailing newline.
 std::string to_line(const Event& event, Stage stage, UnixTime at);
 
-// A JSON object, or a list of them, without managedFields.
+// Removes managedFields from a JSON object or a list of objects.
 std::string without_managed_fields(std::string json);
 
 struct LogOptions {
-  std::string path;                   // "-": standard output.
-  uint64_t max_bytes = 100ull << 20;  // A file that would grow larger is rotated.
-  uint32_t max_backups = 0;           // Rotated files to keep; 0: all.
-  uint32_t max_age_days = 0;          // The same by age.
+  std::string path;                   // "-" is standard output.
+  uint64_t max_bytes = 100ull << 20;  // The file is rotated before it grows larger.
+  uint32_t max_backups = 0;           // Rotated files to keep; 0 keeps all.
+  uint32_t max_age_days = 0;          // Maximum age of rotated files; 0 keeps all.
 };
 
-// A file of lines. A line is in it, or counted as dropped, when write() returns: whoever has the answer to a request
-// finds its events in the log, and a slow disk makes requests wait, as with --audit-log-mode=blocking in
-// kube-apiserver, whose default it is. Thread-safe.
+// A log file. When write() returns, the line is in the file or counted as dropped: a client that has received its
+// response finds the events in the log, and a slow disk delays requests. This is kube-apiserver's default,
+// --audit-log-mode=blocking. Thread-safe.
 class Log {
  public:
   // The error names the path.
@@ -104,13 +104,13 @@ class Log {
 
  private:
   Log(LogOptions options, MetricRegistry& metrics);
-  void put_aside();
-  void forget_old() const;
+  void rotate_file();
+  void delete_old_backups() const;
 
   const LogOptions options_;
   Counter& written_;
   Counter& dropped_;
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   int file_ = -1;
   uint64_t file_bytes_ = 0;
 };

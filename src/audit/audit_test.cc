@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
+
+#include "base/files.h"
+#include "base/test_folder.h"
 
 namespace holdfast::audit {
 namespace {
@@ -36,7 +38,7 @@ auth::Attributes on(const auth::UserInfo& user, std::string_view verb, std::stri
   return {&user, verb, {.resource = resource, .subresource = subresource, .ns = ns}};
 }
 
-TEST(AuditTest, TheFirstRuleThatMatchesDecides) {
+TEST(AuditTest, TheFirstMatchingRuleDecides) {
   const Result<Policy> policy = Policy::parse(kPolicy, "policy.yaml");
   ASSERT_TRUE(policy) << policy.error().message;
   const auth::UserInfo proxy{.name = "system:kube-proxy"}, ann{.name = "ann", .groups = {"devs"}};
@@ -61,7 +63,7 @@ TEST(AuditTest, TheFirstRuleThatMatchesDecides) {
   EXPECT_TRUE(policy->wanted(on(ann, "get", "prod", "pods")).omits_managed_fields);
 }
 
-TEST(AuditTest, APolicyThatCannotBeReadIsNamed) {
+TEST(AuditTest, ParseErrorsNameTheFileAndField) {
   struct Case {
     const char *text, *why;
   };
@@ -97,29 +99,23 @@ TEST(AuditTest, AnEventIsOneLineWithItsMembersInOrder) {
             R"({"items":[{"metadata":{"name":"a"}}]})");
 }
 
-TEST(AuditTest, AFullLogIsPutAside) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("audit_test_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
+TEST(AuditTest, AFullLogIsRotated) {
+  const TestFolder folder;
+  const std::string path = folder.file("audit.log");
   MetricRegistry metrics;
   {
-    Result<std::unique_ptr<Log>> log =
-        Log::open({.path = folder / "audit.log", .max_bytes = 20, .max_backups = 1}, metrics);
+    Result<std::unique_ptr<Log>> log = Log::open({.path = path, .max_bytes = 20, .max_backups = 1}, metrics);
     ASSERT_TRUE(log) << log.error().message;
     for (int i = 0; i < 4; ++i) {
       (*log)->write("line number " + std::to_string(i));
-      EXPECT_EQ(std::filesystem::file_size(folder / "audit.log"), 14u) << "it is there at once";
+      EXPECT_EQ(std::filesystem::file_size(path), 14u) << "it is there at once";
     }
   }
   EXPECT_THAT(metrics.render(), testing::HasSubstr("apiserver_audit_event_total 4"));
   size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
   EXPECT_EQ(files, 2u);
-  std::ifstream last(folder / "audit.log");
-  std::string line;
-  std::getline(last, line);
-  EXPECT_EQ(line, "line number 3");
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(*read_file(path), "line number 3\n");
 }
 
 }  // namespace

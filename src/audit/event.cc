@@ -7,7 +7,7 @@
 namespace holdfast::audit {
 namespace {
 
-// Longer ones are cut, as upstream cuts them.
+// Longer user agents are truncated, as in kube-apiserver.
 constexpr size_t kMaxUserAgent = 1024;
 
 class Members {
@@ -52,7 +52,7 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
   return map.build();
 }
 
-// {"metadata":{},"code":201}, or what a Status says beside kind and apiVersion.
+// {"metadata":{},"code":201}, or the members of a Status other than kind and apiVersion.
 Value status_value(Arena& arena, const Event& event) {
   Members map(arena);
   map.add("metadata", Value::empty_map());

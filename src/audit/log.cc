@@ -15,7 +15,7 @@ namespace {
 
 int open_file(const std::string& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600); }
 
-// audit.log is rotated to audit-2026-11-15T09-50-46.123.log, as lumberjack names it.
+// audit.log is rotated to audit-2026-11-15T09-50-46.123.log, like lumberjack does.
 struct Name {
   std::filesystem::path folder;
   std::string stem, extension;
@@ -67,7 +67,7 @@ Log::~Log() {
 void Log::write(std::string line) {
   line += '\n';
   const std::lock_guard lock(mutex_);
-  if (options_.path != "-" && file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) put_aside();
+  if (options_.path != "-" && file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) rotate_file();
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t taken = ::write(file_, rest.data(), rest.size());
@@ -82,23 +82,23 @@ void Log::write(std::string line) {
   written_.add();
 }
 
-void Log::put_aside() {
+void Log::rotate_file() {
   const std::filesystem::path path(options_.path);
   std::error_code failed;
   std::filesystem::rename(path, Name(path).at(system_clock().now()), failed);
   const int fresh = failed ? -1 : open_file(options_.path);
   if (fresh < 0) {
-    log::error("the audit log could not be put aside", {{"path", options_.path}});
-    file_bytes_ = 0;  // Not again for every line.
+    log::error("cannot rotate the audit log", {{"path", options_.path}});
+    file_bytes_ = 0;  // Do not retry on every line.
     return;
   }
   ::close(file_);
   file_ = fresh;
   file_bytes_ = 0;
-  forget_old();
+  delete_old_backups();
 }
 
-void Log::forget_old() const {
+void Log::delete_old_backups() const {
   const Name name{std::filesystem::path(options_.path)};
   std::vector<std::filesystem::path> backups;
   std::error_code ignored;

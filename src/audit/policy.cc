@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "audit/audit.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "value/value.h"
@@ -15,25 +16,16 @@ bool has(const std::vector<std::string>& set, std::string_view text) {
   return std::find(set.begin(), set.end(), text) != set.end();
 }
 
-std::vector<std::string> texts(const Value& map, std::string_view key) {
-  std::vector<std::string> result;
-  for (const Value& item : map.items_at(key)) {
-    if (item.is_string()) result.emplace_back(item.as_string());
-  }
-  return result;
-}
-
 template <size_t N>
 Result<size_t> index_of(const std::string_view (&names)[N], std::string_view name, const std::string& field) {
   const auto found = std::find(std::begin(names), std::end(names), name);
   if (found != std::end(names)) return static_cast<size_t>(found - std::begin(names));
-  std::string known;
-  for (const std::string_view one : names) known += (known.empty() ? "" : ", ") + go_quote(one);
-  return bad_request(field + ": Unsupported value: " + go_quote(name) + ": supported values: " + known);
+  return bad_request(field + ": Unsupported value: " + go_quote(name) +
+                     ": supported values: " + join(names, ", ", go_quote));
 }
 
 Result<Unit> add_stages(const Value& map, const std::string& field, std::array<bool, 4>& omitted) {
-  const std::vector<std::string> names = texts(map, "omitStages");
+  const std::vector<std::string> names = texts_of(map.items_at("omitStages"));
   for (size_t i = 0; i < names.size(); ++i) {
     Result<size_t> stage = index_of(kStages, names[i], field + "[" + std::to_string(i) + "]");
     if (!stage) return stage.take_error();
@@ -81,14 +73,14 @@ Result<Policy> Policy::parse(std::string_view text, std::string_view source) {
       return failed(ok.error().message);
     }
     rule.wanted.omits_managed_fields = flag(item, flag(*tree, false));
-    rule.users = texts(item, "users");
-    rule.groups = texts(item, "userGroups");
-    rule.verbs = texts(item, "verbs");
-    rule.namespaces = texts(item, "namespaces");
-    rule.paths = texts(item, "nonResourceURLs");
+    rule.users = texts_of(item.items_at("users"));
+    rule.groups = texts_of(item.items_at("userGroups"));
+    rule.verbs = texts_of(item.items_at("verbs"));
+    rule.namespaces = texts_of(item.items_at("namespaces"));
+    rule.paths = texts_of(item.items_at("nonResourceURLs"));
     for (const Value& resources : item.items_at("resources")) {
-      rule.resources.push_back(
-          {std::string(resources.text_at("group")), texts(resources, "resources"), texts(resources, "resourceNames")});
+      rule.resources.push_back({std::string(resources.text_at("group")), texts_of(resources.items_at("resources")),
+                                texts_of(resources.items_at("resourceNames"))});
     }
     if (!rule.paths.empty() && (!rule.resources.empty() || !rule.namespaces.empty())) {
       return failed(at + ".nonResourceURLs: rules cannot apply to both regular resources and non-resource URLs");

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/task.h"
 #include "net/net.h"
 
 namespace holdfast::auth {
@@ -47,41 +48,50 @@ class TokenTable {
  public:
   // The error names `source` and the line.
   static Result<TokenTable> from_csv(std::string_view csv, std::string_view source);
-  UserRef find(std::string_view token) const;  // Null when unknown.
+  UserRef find(std::string_view token) const;  // Null if unknown.
 
  private:
   std::unordered_map<std::string, UserRef, KeyHash> users_;
 };
 
-// The user of a bearer token, and for which of the requested audiences it is valid.
+// The user of a bearer token, and those of the requested audiences it is valid for.
 struct TokenUser {
-  UserRef user;  // Null: the token is unknown.
+  UserRef user;  // Null if the token is unknown.
   std::vector<std::string> audiences;
 };
 
-// Checks bearer tokens of one kind: static, service account, ... A null user: not a token of this kind. The token must
-// be valid for one of `audiences`.
+// Checks one kind of bearer token: static, service account, ... A null user means that the token is not of this kind.
+// The token must be valid for one of `audiences`.
 using TokenCheck = std::function<Result<TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>;
 
-// The table's tokens have no audiences: they are valid for those of this server.
+// Tokens in the table have no audiences: they are valid for those of this server.
 TokenCheck static_tokens(TokenTable table, std::vector<std::string> meant_for);
 
+// Keys for verifying tokens that another program holds.
+struct RemoteKeys {
+  // Whether the token names a key that is not known yet.
+  std::function<bool(std::string_view token)> lacks_key_of;
+  // Fetches the keys, on the thread of `loop`; ends early when cancelled.
+  std::function<Task<void>(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation)> fetch;
+};
+
 struct AuthenticatorOptions {
-  std::optional<net::CaPool> client_ca;  // None: client certificates are ignored.
+  std::optional<net::CaPool> client_ca;  // If not set, client certificates are ignored.
   std::vector<TokenCheck> tokens;        // Tried in order.
-  std::vector<std::string> audiences;    // Of tokens for this server.
+  std::optional<RemoteKeys> remote_keys;
+  std::vector<std::string> audiences;  // Accepted audiences: those of this server.
   bool anonymous = true;
 
   // Signs the certificates of front proxies, which identify users in headers.
   std::optional<net::CaPool> request_header_ca;
-  std::vector<std::string> request_header_allowed_names;  // Empty: any name signed by that CA.
+  std::vector<std::string> request_header_allowed_names;  // Empty allows any name signed by that CA.
   std::vector<std::string> username_headers = {"X-Remote-User"};
-  std::vector<std::string> uid_headers = {};  // None is believed unless it is asked for.
+  std::vector<std::string> uid_headers = {};  // Empty: UIDs are not taken from headers unless configured.
   std::vector<std::string> group_headers = {"X-Remote-Group"};
   std::vector<std::string> extra_header_prefixes = {"X-Remote-Extra-"};
 };
 
-// A browser cannot set Authorization for a WebSocket: a subprotocol that begins like this is a bearer token, in
+// Browsers cannot set Authorization for a WebSocket: a subprotocol with this prefix carries the bearer token, in
 // base64url.
 inline constexpr std::string_view kWebSocketToken = "base64url.bearer.authorization.k8s.io.";
 
@@ -89,9 +99,14 @@ class Authenticator {
  public:
   explicit Authenticator(AuthenticatorOptions options);
 
+  // Whether fetch_keys() must be awaited before authenticate() or authenticate_token(). Rare.
+  bool needs_keys(const net::Request& request) const;
+  bool needs_keys(std::string_view token) const;
+  Task<void> fetch_keys(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation) const;
+
   // Unauthorized, with the reason for the log; clients only see "Unauthorized".
   Result<UserRef> authenticate(const net::Request& request) const;
-  // The user of a token, for TokenReviews, whose wording errors have. No audiences: this server's.
+  // For TokenReviews: error messages are those of kube-apiserver. Empty `audiences` means those of this server.
   Result<TokenUser> authenticate_token(std::string_view token, const std::vector<std::string>& audiences) const;
 
  private:
@@ -101,31 +116,31 @@ class Authenticator {
 
   const AuthenticatorOptions options_;
   const UserRef anonymous_;
-  const uint64_t id_;  // Distinguishes users cached with a connection by another Authenticator.
+  const uint64_t id_;  // Identifies users that this Authenticator has cached with a connection.
 };
 
 // ---------------------------------------------------------------------------------------------------- Authorization
 
-// Objects of a resource: one if there is a name, otherwise all of them.
+// Objects of a resource: the named one, or all if there is no name.
 struct ResourceAttributes {
   std::string_view group = {};
   std::string_view version = "*";
   std::string_view resource = {};
   std::string_view subresource = {};
-  std::string_view ns = {};  // Empty: all namespaces, or a cluster-scoped resource.
+  std::string_view ns = {};  // Empty for all namespaces, and for cluster-scoped resources.
   std::string_view name = {};
 };
 
-// Who wants to do what: the request itself, or a right that something in the request requires. A request's own come
-// from call::attributes_of(). Views live as long as the request.
+// Who wants to do what: the request itself, or another permission that the request requires. call::attributes_of()
+// returns those of the request. The views must not outlive the request.
 struct Attributes : ResourceAttributes {
   Attributes(const UserInfo* who, std::string_view wanted, const ResourceAttributes& on)
       : ResourceAttributes(on), user(who), verb(wanted), is_resource(true) {}
-  // On a path that is not a resource.
+  // For paths that are not resources.
   Attributes(const UserInfo* who, std::string_view method, std::string_view on)
       : ResourceAttributes{.version = {}}, user(who), verb(method), path(on) {}
 
-  const UserInfo* user;   // Null: not known yet.
+  const UserInfo* user;   // Null before authentication.
   std::string_view verb;  // get, list, watch, create, ...; the lower-case method for paths.
   bool is_resource = false;
   std::string_view path = {};
@@ -134,7 +149,7 @@ struct Attributes : ResourceAttributes {
 struct Decision {
   enum class Verdict : uint8_t { Allow, Deny, NoOpinion };
   Verdict verdict = Verdict::NoOpinion;
-  std::string reason;  // "RBAC: allowed by ...", or why not; may be empty.
+  std::string reason;  // "RBAC: allowed by ...", or the reason for the denial; may be empty.
 
   bool allowed() const { return verdict == Verdict::Allow; }
 };
@@ -145,14 +160,14 @@ class Authorizer {
   virtual Decision authorize(const Attributes& attributes) const = 0;
 
   bool allows(const Attributes& attributes) const { return authorize(attributes).allowed(); }
-  // forbidden_error() for what is not allowed.
+  // forbidden_error() if not allowed.
   Result<Unit> check(const Attributes& attributes) const;
 };
 
 // Allows everything to everyone.
 std::unique_ptr<Authorizer> always_allow();
 
-// The 403 for a request that was not allowed, in Kubernetes' wording.
+// The 403 for a request that was not allowed, with Kubernetes' message.
 Error forbidden_error(const Attributes& attributes, std::string_view reason);
 Error unauthorized_error();
 
@@ -174,20 +189,20 @@ Result<net::Identity> make_certificate(const CertificateRequest& request, const 
 // A new P-256 key: {public key, private key} in PEM.
 Result<std::pair<std::string, std::string>> make_key_pair();
 
-// The credentials of a server, in files named as by kubeadm, so that other components can use them.
+// The credentials of a server, in files with kubeadm's names, so that other components can use them.
 struct Pki {
   net::Identity authority;                  // ca.crt, ca.key: signs the others and clients.
   net::Identity serving;                    // apiserver.crt, apiserver.key
   net::Identity admin;                      // admin.crt, admin.key: CN=kubernetes-admin, O=system:masters
   net::Identity proxy_authority;            // front-proxy-ca.crt, .key
-  net::Identity proxy_client;               // front-proxy-client.crt, .key: shown to aggregated API servers.
+  net::Identity proxy_client;               // front-proxy-client.crt, .key: presented to aggregated API servers.
   std::string service_account_public_pem;   // sa.pub
   std::string service_account_private_pem;  // sa.key
 };
 
 struct PkiOptions {
   std::string directory;
-  std::vector<std::string> dns_names;  // Of the serving certificate, in addition to the usual ones.
+  std::vector<std::string> dns_names;  // Additional names for the serving certificate.
   std::vector<std::string> addresses;
 };
 
@@ -203,8 +218,5 @@ struct KubeconfigRequest {
   std::string user_name = "admin";
 };
 std::string make_kubeconfig(const KubeconfigRequest& request);
-
-// The whole file. Errors name the path.
-Result<std::string> read_file(const std::string& path);
 
 }  // namespace holdfast::auth

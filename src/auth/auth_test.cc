@@ -2,12 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
-
 #include "base/files.h"
+#include "base/test_folder.h"
 
 namespace holdfast::auth {
 namespace {
@@ -15,16 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Folder {
-  Folder() {
-    char name[] = "/tmp/auth_test.XXXXXX";
-    path = mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
-TEST(Tokens, AreReadAsKubeApiserverReadsThem) {
+TEST(Tokens, AreParsedLikeKubeApiserverDoes) {
   Result<TokenTable> table =
       TokenTable::from_csv("secret,alice,1,\"dev, ops\"\nt2,bob,2\n\nt3,carol,3,one\n", "tokens.csv");
   ASSERT_TRUE(table);
@@ -34,7 +23,7 @@ TEST(Tokens, AreReadAsKubeApiserverReadsThem) {
   EXPECT_EQ(table->find("nope"), nullptr);
 }
 
-TEST(Tokens, AShortLineIsNamed) {
+TEST(Tokens, ErrorsNameTheLine) {
   Result<TokenTable> table = TokenTable::from_csv("a,b,c\nx,y\n", "tokens.csv");
   ASSERT_FALSE(table);
   EXPECT_THAT(table.error().message, HasSubstr("tokens.csv line 2: at least 3 columns"));
@@ -47,7 +36,7 @@ net::Request request_with(const net::Peer& peer, std::string_view authorization)
   return request;
 }
 
-TEST(Authenticator, TellsBadCredentialsFromNone) {
+TEST(Authenticator, BadCredentialsAreRejectedAndMissingOnesAreAnonymous) {
   auto table = TokenTable::from_csv("good,alice,1", "t");
   AuthenticatorOptions options;
   options.audiences = {"here"};
@@ -63,6 +52,24 @@ TEST(Authenticator, TellsBadCredentialsFromNone) {
   EXPECT_FALSE(Authenticator(options).authenticate(request_with(peer, "")));
 }
 
+TEST(Authenticator, AsksForTheKeysOfTokensOnly) {
+  AuthenticatorOptions options;
+  net::Peer peer;
+  EXPECT_FALSE(Authenticator(options).needs_keys(request_with(peer, "Bearer new")));
+  std::vector<std::string> asked;
+  options.remote_keys.emplace().lacks_key_of = [&](std::string_view token) {
+    asked.emplace_back(token);
+    return token.starts_with("new");
+  };
+  const Authenticator authenticator(options);
+  EXPECT_TRUE(authenticator.needs_keys(request_with(peer, "Bearer new")));
+  EXPECT_FALSE(authenticator.needs_keys(request_with(peer, "Bearer known")));
+  EXPECT_FALSE(authenticator.needs_keys(request_with(peer, "Basic new")));
+  EXPECT_FALSE(authenticator.needs_keys(request_with(peer, "")));
+  EXPECT_FALSE(authenticator.needs_keys("new" + std::string(limits::kTokenBytes, 'x'))) << "Too long to be looked at.";
+  EXPECT_THAT(asked, ElementsAre("new", "known"));
+}
+
 struct ForbiddenCase {
   const char* name;
   Attributes attributes;
@@ -70,7 +77,7 @@ struct ForbiddenCase {
   ErrorDetails details;
 };
 
-TEST(Forbidden, SaysWhatKubernetesSays) {
+TEST(Forbidden, HasTheMessagesOfKubernetes) {
   const UserInfo user{.name = "system:anonymous", .uid = {}, .groups = {}, .extra = {}};
   const ForbiddenCase cases[] = {
       {"a path", {&user, "get", "/a<b"}, "forbidden: User \"system:anonymous\" cannot get path \"/a&lt;b\"", {}},
@@ -98,9 +105,9 @@ TEST(Forbidden, SaysWhatKubernetesSays) {
   }
 }
 
-TEST(Pki, IsMadeOnceAndKept) {
-  Folder folder;
-  const PkiOptions options{.directory = folder.path + "/pki", .dns_names = {}, .addresses = {"10.0.0.1"}};
+TEST(Pki, IsCreatedOnceAndKept) {
+  const TestFolder folder;
+  const PkiOptions options{.directory = folder.file("pki"), .dns_names = {}, .addresses = {"10.0.0.1"}};
   Result<Pki> first = ensure_pki(options);
   ASSERT_TRUE(first) << first.error().message;
   Result<Pki> second = ensure_pki(options);
@@ -113,18 +120,18 @@ TEST(Pki, IsMadeOnceAndKept) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(Pki, PrivateKeysSayThatTheyAreEllipticCurveKeys) {
-  Folder folder;
-  Result<Pki> pki = ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}});
+TEST(Pki, PrivateKeysAreMarkedAsEllipticCurveKeys) {
+  const TestFolder folder;
+  Result<Pki> pki = ensure_pki({.directory = folder.path(), .dns_names = {}, .addresses = {}});
   ASSERT_TRUE(pki) << pki.error().message;
   for (const std::string& key : {pki->admin.key_pem, pki->serving.key_pem, pki->service_account_private_pem}) {
     EXPECT_TRUE(key.starts_with("-----BEGIN EC PRIVATE KEY-----\n")) << key.substr(0, key.find('\n'));
   }
 }
 
-TEST(Pki, ANewAddressMakesANewServingCertificateAlone) {
-  Folder folder;
-  PkiOptions options{.directory = folder.path, .dns_names = {}, .addresses = {}};
+TEST(Pki, ANewAddressReissuesOnlyTheServingCertificate) {
+  const TestFolder folder;
+  PkiOptions options{.directory = folder.path(), .dns_names = {}, .addresses = {}};
   Result<Pki> first = ensure_pki(options);
   options.addresses = {"10.1.2.3"};
   Result<Pki> second = ensure_pki(options);
@@ -134,11 +141,11 @@ TEST(Pki, ANewAddressMakesANewServingCertificateAlone) {
   EXPECT_EQ(first->admin.certificate_pem, second->admin.certificate_pem);
 }
 
-TEST(Pki, ADamagedFileIsNamed) {
-  Folder folder;
-  ASSERT_TRUE(ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}}));
-  ASSERT_TRUE(replace_file(folder.path + "/apiserver.crt", "nonsense", Readers::Everybody));
-  Result<Pki> again = ensure_pki({.directory = folder.path, .dns_names = {}, .addresses = {}});
+TEST(Pki, ErrorsNameTheDamagedFile) {
+  const TestFolder folder;
+  ASSERT_TRUE(ensure_pki({.directory = folder.path(), .dns_names = {}, .addresses = {}}));
+  ASSERT_TRUE(replace_file(folder.file("apiserver.crt"), "nonsense", Readers::Everybody));
+  Result<Pki> again = ensure_pki({.directory = folder.path(), .dns_names = {}, .addresses = {}});
   ASSERT_FALSE(again);
   EXPECT_THAT(again.error().message, HasSubstr("apiserver.crt holds no certificate"));
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kCredentialId = "authentication.kubernetes.io/credent
 
 Error unauthorized(std::string why) { return {Reason::Unauthorized, std::move(why)}; }
 
-// Fields of a CSV line as Go's encoding/csv reads them: quoted ones may hold commas and doubled quotes.
+// Splits a CSV line like Go's encoding/csv: quoted fields may contain commas and doubled quotes.
 std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
   std::vector<std::string> fields;
   size_t at = 0;
@@ -50,7 +50,7 @@ std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
   }
 }
 
-// A user remembered with a connection, so that only its first request pays for making it.
+// A user cached with its connection, so that only the first request pays for building it.
 struct Remembered {
   uint64_t authenticator;
   UserRef user;
@@ -86,13 +86,13 @@ Result<TokenTable> TokenTable::from_csv(std::string_view csv, std::string_view s
     if (line.empty()) continue;
     const std::string where = std::string(source) + " line " + std::to_string(number);
     std::optional<std::vector<std::string>> fields = csv_fields(line);
-    if (!fields) return bad_request(where + ": a quote that does not match");
+    if (!fields) return bad_request(where + ": mismatched quote");
     if (fields->size() < 3) {
       return bad_request(where + ": at least 3 columns (token, user name, user uid) are needed, found " +
                          std::to_string(fields->size()));
     }
     std::vector<std::string>& f = *fields;
-    if (f[0].empty()) continue;  // As upstream: a line without a token is skipped.
+    if (f[0].empty()) continue;  // As in kube-apiserver: a line without a token is skipped.
     UserInfo user{.name = f[1], .uid = f[2], .groups = {}, .extra = {}};
     if (f.size() >= 4) {
       std::string_view groups = f[3];
@@ -134,7 +134,7 @@ Authenticator::Authenticator(AuthenticatorOptions options)
       id_(next_id()) {}
 
 Result<UserRef> Authenticator::authenticate(const net::Request& request) const {
-  // The first check that recognises the caller decides; a failure counts only if none does.
+  // The first method that recognises the user decides; an error counts only if none does.
   std::optional<Error> failure;
   for (auto method : {&Authenticator::by_request_header, &Authenticator::by_certificate, &Authenticator::by_token}) {
     Result<UserRef> user = (this->*method)(request);
@@ -208,7 +208,7 @@ Result<UserRef> Authenticator::by_certificate(const net::Request& request) const
 
 namespace {
 
-// The token of Authorization: Bearer; empty: none.
+// The token in Authorization: Bearer; empty if there is none.
 std::string_view header_token(const net::Request& request) {
   const std::string_view header = request.headers.get("authorization");
   const size_t space = header.find(' ');
@@ -217,10 +217,10 @@ std::string_view header_token(const net::Request& request) {
   return token.substr(0, token.find(' '));
 }
 
-// A browser cannot set Authorization for a WebSocket: the token is one of the subprotocols that it offers, in base64
-// (ProtocolAuthenticator of authentication/request/websocket). Empty: none.
+// Browsers cannot set Authorization for a WebSocket: the token is one of the offered subprotocols, in base64url
+// (ProtocolAuthenticator of authentication/request/websocket). Empty if there is none.
 Result<std::string> websocket_token(const net::Request& request) {
-  if (!net::asks_for_websocket(request)) return std::string();
+  if (!net::is_websocket_request(request)) return std::string();
   std::optional<std::string> token;
   bool others = false;
   for (const std::string_view header : request.headers.all("sec-websocket-protocol")) {
@@ -254,6 +254,22 @@ Result<UserRef> Authenticator::by_token(const net::Request& request) const {
   Result<TokenUser> known = authenticate_token(token, {});
   if (!known) return known.take_error();
   return std::move(known->user);
+}
+
+bool Authenticator::needs_keys(const net::Request& request) const {
+  if (!options_.remote_keys) return false;
+  if (const std::string_view token = header_token(request); !token.empty()) return needs_keys(token);
+  // What is not a token at all is refused by authenticate().
+  const Result<std::string> offered = websocket_token(request);
+  return offered && !offered->empty() && needs_keys(*offered);
+}
+
+bool Authenticator::needs_keys(std::string_view token) const {
+  return options_.remote_keys && token.size() <= limits::kTokenBytes && options_.remote_keys->lacks_key_of(token);
+}
+
+Task<void> Authenticator::fetch_keys(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation) const {
+  return options_.remote_keys->fetch(loop, std::move(cancellation));
 }
 
 Result<TokenUser> Authenticator::authenticate_token(std::string_view token,

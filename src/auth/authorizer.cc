@@ -11,7 +11,7 @@ class AlwaysAllow final : public Authorizer {
   Decision authorize(const Attributes&) const override { return {Decision::Verdict::Allow, {}}; }
 };
 
-// Upstream escapes the whole sentence so that browsers do not take it for markup (responsewriters.Forbidden).
+// kube-apiserver escapes the whole message, so that browsers do not take it for markup (responsewriters.Forbidden).
 std::string html_escape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

@@ -1,20 +1,15 @@
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 
 #include "auth/auth.h"
 #include "base/base64.h"
 #include "base/files.h"
+#include "base/strings.h"
 
 namespace holdfast::auth {
 
@@ -55,8 +50,8 @@ Ptr<X509> certificate_of(std::string_view pem) {
 Ptr<EVP_PKEY> key_of(std::string_view pem) {
   return Ptr<EVP_PKEY>(PEM_read_bio_PrivateKey(reader(pem).get(), nullptr, nullptr, nullptr));
 }
-// "EC PRIVATE KEY", as kubeadm and client-go write it (MarshalPrivateKeyToPEM): some clients, fabric8's for Java among
-// them, learn only from these words that the key is not an RSA key.
+// "EC PRIVATE KEY", as kubeadm and client-go write it (MarshalPrivateKeyToPEM): for some clients, such as fabric8's for
+// Java, this label is the only way to tell that the key is not an RSA key.
 std::string private_pem(EVP_PKEY* key) {
   return pem_of(
       [&](BIO* bio) { PEM_write_bio_PrivateKey_traditional(bio, key, nullptr, nullptr, 0, nullptr, nullptr); });
@@ -74,11 +69,6 @@ void add_extension(X509* certificate, X509* issuer, int nid, const std::string& 
 void add_name(X509_NAME* name, const char* field, const std::string& value) {
   X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
                              static_cast<int>(value.size()), -1, 0);
-}
-
-bool is_address(const std::string& text) {
-  unsigned char bytes[16];
-  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
 bool lasts(X509* certificate, Days days) {
@@ -100,36 +90,15 @@ bool matches(X509* certificate, EVP_PKEY* key) { return X509_check_private_key(c
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  auto fail = [&] {
-    const int why = errno;
-    if (fd >= 0) close(fd);
-    return Error{why == ENOENT ? Reason::NotFound : Reason::InternalError,
-                 "cannot read " + path + ": " + std::strerror(why)};
-  };
-  if (fd < 0) return fail();
-  std::string content;
-  char buffer[16384];
-  while (true) {
-    const ssize_t got = read(fd, buffer, sizeof buffer);
-    if (got < 0) return fail();
-    if (got == 0) break;
-    content.append(buffer, got);
-  }
-  close(fd);
-  return content;
-}
-
 Result<std::pair<std::string, std::string>> make_key_pair() {
   Ptr<EVP_PKEY> key(EVP_EC_gen("P-256"));
-  if (!key) return openssl_failure("cannot make a key");
+  if (!key) return openssl_failure("cannot generate a key");
   return std::pair(pem_of([&](BIO* bio) { PEM_write_bio_PUBKEY(bio, key.get()); }), private_pem(key.get()));
 }
 
 namespace {
 
-// An identity as OpenSSL has it: reading it from PEM again costs more than making it.
+// An identity parsed by OpenSSL: parsing the PEM again costs more than generating it.
 struct Parsed {
   Ptr<X509> certificate;
   Ptr<EVP_PKEY> key;
@@ -143,18 +112,18 @@ struct Made {
 // Signed by `authority`, or self-signed.
 Result<Made> make_signed(const CertificateRequest& request, const Parsed* authority) {
   Ptr<EVP_PKEY> key(EVP_EC_gen("P-256"));
-  if (!key) return openssl_failure("cannot make a key");
+  if (!key) return openssl_failure("cannot generate a key");
   X509* const issuer = authority == nullptr ? nullptr : authority->certificate.get();
   Ptr<X509> certificate(X509_new());
   X509* const x = certificate.get();
   X509_set_version(x, 2);
   unsigned char serial[16];
   RAND_bytes(serial, sizeof serial);
-  serial[0] &= 0x7f;  // Positive, as the standard wants it.
+  serial[0] &= 0x7f;  // Serial numbers must be positive (RFC 5280).
   BIGNUM* number = BN_bin2bn(serial, sizeof serial, nullptr);
   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(x));
   BN_free(number);
-  // Back-dated, for clients whose clocks are a little behind.
+  // Backdated for clients whose clocks are slightly behind.
   X509_gmtime_adj(X509_getm_notBefore(x), -300);
   X509_time_adj_ex(X509_getm_notAfter(x), static_cast<int>(request.valid.count()), 0, nullptr);
   X509_set_pubkey(x, key.get());
@@ -179,7 +148,7 @@ Result<Made> make_signed(const CertificateRequest& request, const Parsed* author
   for (const std::string& name : request.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + name;
   for (const std::string& address : request.addresses) names += (names.empty() ? "IP:" : ",IP:") + address;
   for (const std::string& address : request.addresses) {
-    if (!is_address(address)) return bad_request("\"" + address + "\" is not an IP address");
+    if (!is_ip_address(address)) return bad_request("\"" + address + "\" is not an IP address");
   }
   if (!names.empty()) add_extension(x, signer, NID_subject_alt_name, names);
 
@@ -193,7 +162,7 @@ Result<Made> make_signed(const CertificateRequest& request, const Parsed* author
 Result<Parsed> parse(const net::Identity& identity) {
   Parsed parsed{certificate_of(identity.certificate_pem), key_of(identity.key_pem)};
   if (!parsed.certificate || !parsed.key) {
-    return openssl_failure("cannot read the authority that is to sign a certificate");
+    return openssl_failure("cannot read the CA certificate and key");
   }
   return parsed;
 }
@@ -220,7 +189,7 @@ class Files {
   Files(const std::string& directory, const std::string& name)
       : certificate_path_(directory + "/" + name + ".crt"), key_path_(directory + "/" + name + ".key") {}
 
-  // An empty identity when the files do not exist.
+  // An empty identity if the files do not exist.
   Result<Made> read() const {
     Result<std::string> certificate = read_file(certificate_path_);
     Result<std::string> key = read_file(key_path_);
@@ -248,8 +217,8 @@ class Files {
   std::string certificate_path_, key_path_;
 };
 
-// What is there if it still fits `request`, else a new one. Authorities are kept whatever their age: replacing one
-// would cut off everybody who trusts it.
+// The existing identity if it still satisfies `request`, otherwise a new one. Authorities are kept whatever their age:
+// replacing one would break every client that trusts it.
 Result<Made> ensure(const std::string& directory, const std::string& name, const CertificateRequest& request,
                     const Parsed* authority) {
   Files files(directory, name);

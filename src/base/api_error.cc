@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast {
@@ -51,19 +52,14 @@ Error modified_conflict(GroupResource resource, std::string_view name) {
 }
 
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes) {
-  std::vector<std::string_view> texts;  // Each once.
+  std::vector<std::string> texts;  // Without duplicates.
   std::unordered_set<std::string, KeyHash> seen;
   for (const Cause& cause : causes) {
     const auto [text, fresh] = seen.insert(cause.field + ": " + cause.message);
     if (fresh) texts.push_back(*text);
   }
   std::string message = to_string(kind) + " " + go_quote(name) + " is invalid";
-  if (texts.size() == 1) message.append(": ").append(texts[0]);
-  if (texts.size() > 1) {
-    message += ": [";
-    for (size_t i = 0; i < texts.size(); ++i) message.append(i == 0 ? "" : ", ").append(texts[i]);
-    message += "]";
-  }
+  if (!texts.empty()) message += ": " + aggregate_text(texts);
   Error error = about(Reason::Invalid, {kind.group, kind.kind}, name, std::move(message));
   error.causes = std::move(causes);
   return error;
@@ -133,6 +129,16 @@ Error unreadable_list(GroupResource resource, std::vector<Cause> items) {
   return error;
 }
 
+std::string aggregate_text(std::span<const std::string> errors) {
+  return errors.size() == 1 ? errors.front() : "[" + join(errors, ", ") + "]";
+}
+
+std::string aggregate_text(std::span<const Cause> causes) {
+  std::vector<std::string> texts;
+  for (const Cause& cause : causes) texts.push_back(cause.field + ": " + cause.message);
+  return aggregate_text(texts);
+}
+
 Cause field_required(std::string field, std::string_view detail) {
   return {"FieldValueRequired", "Required value" + detail_suffix(detail), std::move(field)};
 }
@@ -147,9 +153,7 @@ Cause field_forbidden(std::string field, std::string_view detail) {
 }
 Cause field_not_supported(std::string field, std::string_view text, std::span<const std::string_view> supported) {
   std::string message = "Unsupported value: " + go_quote(text);
-  for (size_t i = 0; i < supported.size(); ++i) {
-    message += (i == 0 ? ": supported values: " : ", ") + go_quote(supported[i]);
-  }
+  if (!supported.empty()) message += ": supported values: " + join(supported, ", ", go_quote);
   return {"FieldValueNotSupported", std::move(message), std::move(field)};
 }
 Cause field_too_long(std::string field, int max_bytes) {

@@ -10,7 +10,7 @@
 
 namespace holdfast {
 
-// "deployments.apps", "pods": how errors name a resource, and (GroupKind) a kind.
+// Formats a resource ("deployments.apps", "pods") or a kind (GroupKind) as in error messages.
 struct GroupResource {
   std::string_view group, resource;
 };
@@ -28,7 +28,7 @@ Error conflict(GroupResource resource, std::string_view name, std::string_view w
 Error modified_conflict(GroupResource resource, std::string_view name);
 // <Kind> "<name>" is invalid: <causes>. Causes keep their order; the text omits repetitions.
 Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes);
-// <resource> "<name>" is forbidden: <why>; without a name, as Kubernetes words that.
+// <resource> "<name>" is forbidden: <why>; without a name, Kubernetes' variant of that.
 Error forbidden(GroupResource resource, std::string_view name, std::string_view why);
 Error method_not_supported(GroupResource resource, std::string_view verb);
 Error expired(std::string message);
@@ -36,16 +36,20 @@ Error internal(std::string_view why);  // Internal error occurred: <why>, with t
 // An untyped Go error: 500 and no reason.
 Error untyped(std::string message);
 Error too_large_resource_version(uint64_t asked, uint64_t current, int32_t retry_after_seconds);
-// A stored value that cannot be decoded: the error of reading it (`why` says what could not be read), and the error of
-// a list that contains such values, with a cause for each of them.
+// A stored value that cannot be decoded: the error of reading it (`why` is the reason), and the error of a list that
+// contains such values, with a cause for each of them.
 Error corrupt_object(std::string_view key, std::string_view why);
 Cause corrupt_item(std::string_view key, std::string_view why);
 Error unreadable_list(GroupResource resource, std::vector<Cause> items);
 
+// Several errors as one text, like Go's aggregate error: "a", or "[a, b]".
+std::string aggregate_text(std::span<const std::string> errors);
+std::string aggregate_text(std::span<const Cause> causes);
+
 // field.Error bodies (the message of a Cause, without the field).
 Cause field_required(std::string field, std::string_view detail = {});
-Cause field_invalid(std::string field, std::string_view shown_value, std::string_view detail);  // Value as it is shown.
-Cause field_invalid_text(std::string field, std::string_view text, std::string_view detail);    // Value quoted here.
+Cause field_invalid(std::string field, std::string_view shown_value, std::string_view detail);  // Value as shown.
+Cause field_invalid_text(std::string field, std::string_view text, std::string_view detail);    // Quotes the value.
 Cause field_forbidden(std::string field, std::string_view detail);
 Cause field_not_supported(std::string field, std::string_view text, std::span<const std::string_view> supported);
 Cause field_too_long(std::string field, int max_bytes);

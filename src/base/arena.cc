@@ -18,13 +18,13 @@ void* Arena::allocate_slow(size_t bytes, size_t alignment) {
   const bool own_block = needed > next_block_bytes_ / 2 && needed > kFirstBlockBytes;
   const size_t block_bytes = own_block ? needed : std::max(next_block_bytes_, needed);
   if (budget_ != nullptr) budget_->take(reserved_bytes_, block_bytes);
-  auto* block = static_cast<Block*>(take_block(block_bytes));
+  auto* block = static_cast<Block*>(allocate_block(block_bytes));
   block->bytes = block_bytes;
   reserved_bytes_ += block_bytes;
   const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(Block);
   const uintptr_t aligned = (start + alignment - 1) & ~(uintptr_t{alignment} - 1);
   if (own_block && blocks_ != nullptr) {
-    // The current block stays in use: a single large string must not waste its space.
+    // The current block stays in use: a single large string must not waste the space left in it.
     block->previous = blocks_->previous;
     blocks_->previous = block;
     return reinterpret_cast<void*>(aligned);
@@ -40,7 +40,7 @@ void* Arena::allocate_slow(size_t bytes, size_t alignment) {
 void Arena::release() {
   for (Block* block = blocks_; block != nullptr;) {
     Block* previous = block->previous;
-    give_block(block, block->bytes);
+    recycle_block(block, block->bytes);
     block = previous;
   }
   if (budget_ != nullptr) budget_->give(reserved_bytes_);

@@ -1,6 +1,6 @@
 // A bump allocator: many small allocations, freed together. Holds the trees, strings and sets of one request.
 //
-// Threading: one owner at a time. Destructors are not run, so it only takes trivial types.
+// Threading: one owner at a time. Destructors are not run, so only trivial types are allowed.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace holdfast {
 
-// Thrown by an arena that may not grow: it ends the request whose arena it is, and nothing else.
+// Thrown by an arena that must not grow further. Fails the request that owns the arena, and nothing else.
 class ArenaExhausted : public std::bad_alloc {
  public:
   enum class Why : uint8_t {
-    Own,     // This request alone needs too much: it would fail again.
-    Shared,  // All requests together do: it may be tried again.
+    Own,     // This request alone needs too much: a retry would fail as well.
+    Shared,  // All requests together do: a retry may succeed.
   };
   explicit ArenaExhausted(Why why) : why_(why) {}
   Why why() const { return why_; }
@@ -32,7 +32,7 @@ class ArenaExhausted : public std::bad_alloc {
   Why why_;
 };
 
-// What one arena may take, and all arenas of the budget together. Threading: shared by all threads.
+// Memory limits for each arena, and for all arenas of the budget together. Threading: shared by all threads.
 class ArenaBudget {
  public:
   ArenaBudget(size_t each_bytes, size_t all_bytes) : each_bytes_(each_bytes), all_bytes_(all_bytes) {}
@@ -43,7 +43,7 @@ class ArenaBudget {
 
  private:
   friend class Arena;
-  // Throws ArenaExhausted. `had`: what this arena has already.
+  // Throws ArenaExhausted. `had` is what the arena has taken so far.
   void take(size_t had, size_t bytes);
   void give(size_t bytes) { taken_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -132,7 +132,7 @@ class Arena {
   Block* blocks_ = nullptr;
   size_t next_block_bytes_ = kFirstBlockBytes;
   size_t reserved_bytes_ = 0;
-  ArenaBudget* budget_ = nullptr;  // Null: unlimited.
+  ArenaBudget* budget_ = nullptr;  // Null means unlimited.
 };
 
 }  // namespace holdfast

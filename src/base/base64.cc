@@ -67,7 +67,7 @@ std::optional<char*> base64_decode(std::string_view text, char* to, size_t* erro
         continue;
       }
     }
-    // A group with line breaks, padding or something wrong in it.
+    // A group that contains line breaks, padding or an invalid character.
     uint32_t bits = 0;
     int count = 0;
     bool padded = false;
@@ -125,7 +125,7 @@ std::string base64url_encode(std::string_view bytes) {
 }
 
 std::optional<std::string> base64url_decode(std::string_view text, size_t* error_at) {
-  // The other alphabet's own characters and padding are errors where they stand.
+  // Characters of the standard alphabet and padding are errors at their position.
   if (const size_t wrong = text.find_first_of("+/="); wrong != std::string_view::npos) {
     if (error_at != nullptr) *error_at = wrong;
     return std::nullopt;
@@ -135,7 +135,8 @@ std::optional<std::string> base64url_decode(std::string_view text, size_t* error
   std::replace(padded.begin(), padded.end(), '_', '/');
   padded.append((4 - padded.size() % 4) % 4, '=');
   std::optional<std::string> bytes = base64_decode(padded, error_at);
-  if (!bytes && error_at != nullptr && *error_at >= text.size()) *error_at = text.size() - 1;  // One letter too many.
+  if (!bytes && error_at != nullptr && *error_at >= text.size())
+    *error_at = text.size() - 1;  // One character too many.
   return bytes;
 }
 

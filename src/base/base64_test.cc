@@ -21,7 +21,7 @@ TEST(Base64, RoundTripsEveryLength) {
   EXPECT_EQ(base64_decode("aGVs\nbG8=\r\n"), "hello");
 }
 
-TEST(Base64, RefusesWhereGoDoes) {
+TEST(Base64, ReportsErrorsAtTheSamePositionAsGo) {
   struct Case {
     std::string_view text;
     size_t at;

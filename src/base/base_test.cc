@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/gates.h"
@@ -17,7 +18,7 @@
 namespace holdfast {
 namespace {
 
-TEST(SameText, SeesEveryByteOfTextsOfEveryLength) {
+TEST(SameText, ComparesEveryByteOfTextsOfEveryLength) {
   for (size_t size = 0; size < 40; ++size) {
     const std::string text(size, 'x');
     EXPECT_TRUE(same_text(text, std::string(size, 'x')));
@@ -31,7 +32,7 @@ TEST(SameText, SeesEveryByteOfTextsOfEveryLength) {
   EXPECT_TRUE(same_text({}, ""));
 }
 
-TEST(ArenaTest, PiecesAreAlignedAndDoNotOverlap) {
+TEST(ArenaTest, AllocationsAreAlignedAndDoNotOverlap) {
   Arena arena(64);
   char* previous_end = nullptr;
   for (size_t i = 1; i < 300; ++i) {
@@ -43,7 +44,7 @@ TEST(ArenaTest, PiecesAreAlignedAndDoNotOverlap) {
   }
 }
 
-TEST(ArenaTest, ALargePieceLeavesTheCurrentBlockInUse) {
+TEST(ArenaTest, ALargeAllocationLeavesTheCurrentBlockInUse) {
   Arena arena;
   (void)arena.allocate(16);
   (void)arena.allocate(1 << 22);
@@ -52,7 +53,7 @@ TEST(ArenaTest, ALargePieceLeavesTheCurrentBlockInUse) {
   EXPECT_EQ(arena.reserved_bytes(), before);
 }
 
-TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadGaveThemBack) {
+TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadFreedThem) {
   struct Held {
     unsigned char* bytes;
     size_t size;
@@ -60,7 +61,7 @@ TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadGaveThemBack) {
   };
   std::vector<Held> held;
   const auto hold = [&held](size_t size, unsigned char mark) {
-    auto* bytes = static_cast<unsigned char*>(take_block(size));
+    auto* bytes = static_cast<unsigned char*>(allocate_block(size));
     EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes) % alignof(std::max_align_t), 0u);
     std::memset(bytes, mark, size);
     held.push_back({bytes, size, mark});
@@ -69,7 +70,7 @@ TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadGaveThemBack) {
     for (size_t i = 0; i < held.size(); ++i) {
       const auto [bytes, size, mark] = held[i];
       EXPECT_TRUE(std::all_of(bytes, bytes + size, [mark](unsigned char byte) { return byte == mark; })) << size;
-      give_block(bytes, size);
+      recycle_block(bytes, size);
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
     }
   };
@@ -85,7 +86,7 @@ TEST(RecycleTest, BlocksInUseNeverOverlapWhicheverThreadGaveThemBack) {
   while (!held.empty()) release_half();
 }
 
-TEST(ClockTest, TimesPrintAndParseAsKubernetesWritesThem) {
+TEST(ClockTest, TimesAreFormattedAndParsedLikeKubernetes) {
   EXPECT_EQ(format_rfc3339({1767323045, 0}), "2026-01-02T03:04:05Z");
   EXPECT_EQ(format_rfc3339_micro({1767323045, 123456789}), "2026-01-02T03:04:05.123456Z");
   EXPECT_EQ(parse_rfc3339("2026-01-02T03:04:05Z"), (UnixTime{1767323045, 0}));
@@ -95,14 +96,14 @@ TEST(ClockTest, TimesPrintAndParseAsKubernetesWritesThem) {
   EXPECT_EQ(format_rfc3339({-62135596800, 0}), "0001-01-01T00:00:00Z");
 }
 
-TEST(GatesTest, AnUnknownNameListsTheKnownOnes) {
+TEST(GatesTest, AnUnknownGateIsRejectedWithTheKnownNames) {
   const Result<Gates> gates = Gates().parse("NoSuchGate=true");
   ASSERT_FALSE(gates);
   EXPECT_THAT(gates.error().message,
               testing::AllOf(testing::HasSubstr("NoSuchGate"), testing::HasSubstr("FieldsV2AtRest")));
 }
 
-TEST(GatesTest, SettingsAddToTheDefaults) {
+TEST(GatesTest, SettingsAreAppliedOnTopOfTheDefaults) {
   const Result<Gates> gates = Gates().parse("DropAnyField=true, FieldsV2=false");
   ASSERT_TRUE(gates);
   EXPECT_TRUE(gates->on(Gate::DropAnyField));
@@ -146,10 +147,63 @@ Task<void> throwing() {
   co_return;
 }
 
-TEST(TaskTest, AnExceptionReachesWhoStartedTheTask) {
+TEST(TaskTest, AnExceptionReachesTheCallerOfSpawn) {
   bool failed = false;
   spawn(throwing(), [&](std::exception_ptr failure) { failed = failure != nullptr; });
   EXPECT_TRUE(failed);
+}
+
+TEST(ApiVersion, IsSplitAtTheFirstSlash) {
+  for (const char* text : {"v1", "apps/v1"}) {
+    const auto [group, version] = split_api_version(text);
+    EXPECT_EQ(version, "v1");
+    EXPECT_EQ(api_version_of(group, version), text);
+  }
+  EXPECT_EQ(api_path("", "v1"), "/api/v1");
+  EXPECT_EQ(api_path("apps", "v1"), "/apis/apps/v1");
+  EXPECT_EQ(go_kind_text("v1", "Pod"), "/v1, Kind=Pod");
+  EXPECT_EQ(go_kind_text("apps/v1", "Deployment"), "apps/v1, Kind=Deployment");
+}
+
+struct DurationCase {
+  int64_t nanoseconds;
+  std::string_view text;
+};
+
+constexpr DurationCase kDurations[] = {
+    {0, "0s"},
+    {1, "1ns"},
+    {1100, "1.1\xc2\xb5s"},
+    {2200000, "2.2ms"},
+    {3300000000, "3.3s"},
+    {245000000000, "4m5s"},
+    {245001000000, "4m5.001s"},
+    {18367001000000, "5h6m7.001s"},
+    {480000000001, "8m0.000000001s"},
+    {3600000000000, "1h0m0s"},
+    {-90000000000, "-1m30s"},
+    {INT64_MAX, "2562047h47m16.854775807s"},
+    {INT64_MIN, "-2562047h47m16.854775808s"},
+};
+
+TEST(Duration, IsFormattedAndParsedLikeGo) {
+  for (const DurationCase& c : kDurations) {
+    EXPECT_EQ(format_go_duration(std::chrono::nanoseconds(c.nanoseconds)), c.text);
+    EXPECT_EQ(*parse_go_duration(c.text), c.nanoseconds);
+  }
+}
+
+TEST(Duration, IsParsedInOtherNotations) {
+  EXPECT_EQ(*parse_go_duration("0"), 0);
+  EXPECT_EQ(*parse_go_duration("+5s"), 5000000000);
+  EXPECT_EQ(*parse_go_duration("1.5h"), 5400000000000);
+  EXPECT_EQ(*parse_go_duration(".5s"), 500000000);
+  EXPECT_EQ(*parse_go_duration("5.s"), 5000000000);
+  EXPECT_EQ(*parse_go_duration("3us"), 3000);
+  EXPECT_EQ(*parse_go_duration("1s1h"), 3601000000000);
+  for (const char* bad : {"", "3", "-", "s", ".", ".s", "1x", "3000000h", "1h-5m", " 1s"}) {
+    EXPECT_FALSE(parse_go_duration(bad)) << bad;
+  }
 }
 
 struct BadDuration {
@@ -157,22 +211,21 @@ struct BadDuration {
   const char* message;
 };
 
-TEST(Duration, IsRefusedInGosWords) {
+TEST(Duration, ErrorsMatchGo) {
   const BadDuration cases[] = {{"abc", "time: invalid duration \"abc\""},
                                {"", "time: invalid duration \"\""},
                                {"5", "time: missing unit in duration \"5\""},
                                {"5x", "time: unknown unit \"x\" in duration \"5x\""}};
   for (const BadDuration& c : cases) EXPECT_EQ(parse_go_duration(c.text).error().message, c.message);
-  EXPECT_EQ(*parse_go_duration("1m30s"), 90'000'000'000);
 }
 
-TEST(ArenaBudgetTest, OneArenaAndAllTogetherHaveTheirLimits) {
+TEST(ArenaBudgetTest, LimitsEachArenaAndAllTogether) {
   ArenaBudget budget(1 << 20, 3 << 19);
   Arena first(budget);
   first.allocate(900'000);
   try {
     first.allocate(200'000);
-    FAIL() << "one arena took more than its share";
+    FAIL() << "one arena exceeded its limit";
   } catch (const ArenaExhausted& exhausted) {
     EXPECT_EQ(exhausted.why(), ArenaExhausted::Why::Own);
   }
@@ -189,28 +242,28 @@ TEST(ArenaBudgetTest, OneArenaAndAllTogetherHaveTheirLimits) {
   EXPECT_EQ(budget.taken_bytes(), 0u);
 }
 
-TEST(ArenaBudgetTest, RequestsHaveTheLimitsThatAreWritten) {
+TEST(ArenaBudgetTest, EnforcesTheLimitsOfRequests) {
   ArenaBudget budget(limits::kRequestBytes, limits::kAllRequestsBytes);
   EXPECT_THROW(Arena(budget).allocate(limits::kRequestBytes), ArenaExhausted);
-  constexpr size_t kEach = limits::kRequestBytes - 4096;  // Not touched, so that nothing is taken from the machine.
+  constexpr size_t kEach = limits::kRequestBytes - 4096;  // Never touched, so that no physical memory is used.
   std::vector<Arena> arenas;
   for (size_t i = 0; i < limits::kAllRequestsBytes / limits::kRequestBytes; ++i)
     arenas.emplace_back(budget).allocate(kEach);
   try {
     Arena(budget).allocate(1 << 20);
-    FAIL() << "all arenas took more than they may together";
+    FAIL() << "all arenas together exceeded their limit";
   } catch (const ArenaExhausted& exhausted) {
     EXPECT_EQ(exhausted.why(), ArenaExhausted::Why::Shared);
   }
 }
 
-TEST(HashTest, KeysHashDifferentlyFromTheirChecksums) {
-  // The seedless hash is known to everybody; which keys of a table collide must not be.
+TEST(HashTest, HashesOfKeysDifferFromChecksums) {
+  // The unseeded hash is public; which keys of a table collide must not be.
   EXPECT_NE(hash_key("metadata"), hash_bytes("metadata"));
   EXPECT_EQ(hash_key("metadata"), hash_key(std::string("metadata")));
 }
 
-TEST(ApiError, AListNamesSoManyUnreadableObjectsAndNoMore) {
+TEST(ApiError, UnreadableObjectsInAListErrorAreLimited) {
   const auto listed = [](size_t count) {
     return unreadable_list({"apps", "deployments"},
                            std::vector<Cause>(count, corrupt_item("/registry/deployments/a/b", "why")));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace holdfast {
@@ -95,7 +96,7 @@ std::optional<UnixTime> parse_rfc3339(std::string_view text) {
     if (at + count > text.size()) return false;
     out = 0;
     for (int i = 0; i < count; ++i, ++at) {
-      if (text[at] < '0' || text[at] > '9') return false;
+      if (!is_digit(text[at])) return false;
       out = out * 10 + (text[at] - '0');
     }
     return true;
@@ -116,7 +117,7 @@ std::optional<UnixTime> parse_rfc3339(std::string_view text) {
     ++at;
     int64_t scale = 100'000'000;
     const size_t start = at;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) {
+    for (; at < text.size() && is_digit(text[at]); ++at, scale /= 10) {
       time.nanos += static_cast<int32_t>((text[at] - '0') * scale);
     }
     if (at == start) return {};
@@ -148,8 +149,6 @@ constexpr TimeUnit kUnits[] = {
     {"ms", 1000000},     {"s", 1000000000}, {"m", 60000000000},  {"h", 3600000000000},
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
 Result<int64_t> parse_go_duration(std::string_view text) {
@@ -177,7 +176,7 @@ Result<int64_t> parse_go_duration(std::string_view text) {
     double scale = 1;
     if (at < text.size() && text[at] == '.') {
       ++at;
-      bool full = false;  // Further digits no longer count.
+      bool full = false;  // Further digits are ignored.
       for (; at < text.size() && is_digit(text[at]); ++at) {
         any = true;
         if (full) continue;
@@ -216,6 +215,37 @@ Result<int64_t> parse_go_duration(std::string_view text) {
   if (negative) return static_cast<int64_t>(0 - total);
   if (total > kLimit - 1) return invalid;
   return static_cast<int64_t>(total);
+}
+
+std::string format_go_duration(std::chrono::nanoseconds duration) {
+  const int64_t nanoseconds = duration.count();
+  if (nanoseconds == 0) return "0s";
+  uint64_t rest = nanoseconds < 0 ? 0 - static_cast<uint64_t>(nanoseconds) : static_cast<uint64_t>(nanoseconds);
+  std::string out = nanoseconds < 0 ? "-" : "";
+  // One unit, without trailing zeros in the fraction.
+  const auto fraction = [&out](uint64_t amount, uint64_t unit, std::string_view name) {
+    out += std::to_string(amount / unit);
+    if (uint64_t below = amount % unit; below != 0) {
+      std::string digits = std::to_string(below + unit).substr(1);
+      digits.erase(digits.find_last_not_of('0') + 1);
+      out += '.' + digits;
+    }
+    out += name;
+  };
+  if (rest < 1000) {
+    fraction(rest, 1, "ns");
+  } else if (rest < 1000000) {
+    fraction(rest, 1000, "\xc2\xb5s");
+  } else if (rest < 1000000000) {
+    fraction(rest, 1000000, "ms");
+  } else {
+    const uint64_t hours = rest / 3600000000000;
+    const uint64_t minutes = rest / 60000000000 % 60;
+    if (hours != 0) out += std::to_string(hours) + 'h';
+    if (hours != 0 || minutes != 0) out += std::to_string(minutes) + 'm';
+    fraction(rest % 60000000000, 1000000000, "s");
+  }
+  return out;
 }
 
 }  // namespace holdfast

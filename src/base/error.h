@@ -15,7 +15,7 @@
 
 namespace holdfast {
 
-// The API's own list of reasons (metav1.StatusReason). Only render/ knows their HTTP codes.
+// The API's reasons (metav1.StatusReason). Only render/ knows their HTTP codes.
 enum class Reason : uint8_t {
   BadRequest,
   Unauthorized,
@@ -47,8 +47,8 @@ struct Cause {
   bool operator==(const Cause&) const = default;
 };
 
-// What the error is about (metav1.StatusDetails). `kind` is the resource's plural, or the Kind where Kubernetes uses
-// that.
+// What the error is about (metav1.StatusDetails). `kind` is the plural of the resource, or the Kind where Kubernetes
+// uses that.
 struct ErrorDetails {
   std::string name, group, kind, uid;
   bool operator==(const ErrorDetails&) const = default;
@@ -60,8 +60,8 @@ struct Error {
   std::vector<Cause> causes = {};
   int32_t retry_after_seconds = 0;
   std::optional<ErrorDetails> details = {};  // Present but empty is visible to clients: "details": {}.
-  int32_t code = 0;                          // Above 0: overrides the HTTP code of the reason (webhooks choose one).
-  std::string continue_token = {};           // Expired lists: where to continue at the latest revision.
+  int32_t code = 0;                          // If above 0, overrides the HTTP code of the reason (webhooks choose one).
+  std::string continue_token = {};           // For expired lists: where to continue at the latest revision.
 };
 
 inline Error bad_request(std::string message) { return {Reason::BadRequest, std::move(message)}; }
@@ -72,7 +72,7 @@ struct Unit {
   bool operator==(const Unit&) const = default;
 };
 
-// E is Error except in modules whose callers must distinguish failures that the API's reasons do not (store).
+// E is Error, except in modules whose callers must distinguish failures that the API's reasons cannot express (store).
 template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:

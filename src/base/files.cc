@@ -11,21 +11,6 @@
 namespace holdfast {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
 Error failed(std::string_view what, const std::string& path) {
   return internal_error("cannot " + std::string(what) + " " + path + ": " + std::strerror(errno));
 }
@@ -43,11 +28,33 @@ bool write_all(int fd, std::string_view content) {
 Result<Unit> sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return failed("sync the folder of", path);
+  if (!fd || ::fsync(fd.get()) != 0) return failed("sync the directory of", path);
   return Unit{};
 }
 
 }  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const auto unreadable = [&] {
+    const int why = errno;
+    return Error{why == ENOENT ? Reason::NotFound : Reason::InternalError,
+                 "cannot read " + path + ": " + std::strerror(why)};
+  };
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return unreadable();
+  std::string content;
+  char buffer[16384];
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
+    if (got < 0) return unreadable();
+    if (got == 0) return content;
+    content.append(buffer, static_cast<size_t>(got));
+  }
+}
 
 Result<Unit> make_private_directory(const std::string& path) {
   std::string bare = path;
@@ -60,16 +67,17 @@ Result<Unit> make_private_directory(const std::string& path) {
   if (!made && errno != EEXIST) return failed("create", bare);
   const Descriptor fd(::open(bare.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat found{};
-  if (!fd || ::fstat(fd.get(), &found) != 0) return failed("open the folder", bare);
+  if (!fd || ::fstat(fd.get(), &found) != 0) return failed("open the directory", bare);
   if (found.st_uid != ::geteuid()) {
-    return bad_request("the folder " + bare + " belongs to another user (uid " + std::to_string(found.st_uid) +
-                       "): it holds keys and Secrets; give it to the user this server runs as, or use another one");
+    return bad_request(
+        "the directory " + bare + " belongs to another user (uid " + std::to_string(found.st_uid) +
+        "): it holds keys and Secrets; change its owner to the user this server runs as, or use another directory");
   }
   if ((found.st_mode & 0022) != 0) {
-    return bad_request("the folder " + bare +
+    return bad_request("the directory " + bare +
                        " can be written by others, who could replace keys and Secrets in it: chmod 0700 " + bare);
   }
-  if ((found.st_mode & 07777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return failed("close to other users", bare);
+  if ((found.st_mode & 07777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return failed("set the mode of", bare);
   if (made) return sync_folder_of(bare);
   return Unit{};
 }
@@ -80,7 +88,7 @@ Result<Unit> replace_file(const std::string& path, std::string_view content, Rea
   constexpr int kFresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int opened = ::open(temporary.c_str(), kFresh, mode);
   if (opened < 0 && errno == EEXIST) {
-    ::unlink(temporary.c_str());  // Of a write that was interrupted.
+    ::unlink(temporary.c_str());  // Left behind by an interrupted write.
     opened = ::open(temporary.c_str(), kFresh, mode);
   }
   const Descriptor fd(opened);

@@ -12,8 +12,8 @@ constexpr GateInfo kGates[] = {
      "the built-in client does not ask for responses without managedFields."},
     {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
      "drop= only accepts metadata.managedFields; other paths are ignored."},
-    // Alpha by the proposal's own criteria until admission policies understand markers. On by default, because
-    // unsetting is what this server is for, and an apply without markers behaves as if it were off.
+    // Alpha by the proposal's own criteria until admission policies support markers. On by default, because unsetting
+    // fields is a main feature of this server, and an apply without markers behaves as if it were off.
     {Gate::ServerSideApplyUnsettingFields, "ServerSideApplyUnsettingFields", "Alpha", true, false,
      "{k8s_io__value: unset} in an apply configuration is ordinary data."},
     {Gate::DeclarativeFieldManager, "DeclarativeFieldManager", "Beta", true, false,
@@ -31,8 +31,8 @@ constexpr GateInfo kGates[] = {
      "Kubernetes."},
     {Gate::APIServerIdentity, "APIServerIdentity", "Beta", true, false,
      "the server does not maintain its apiserver-... Lease in kube-system."},
-    // Alpha and off in Kubernetes. On here: without it an object that cannot be decoded can only be removed from the
-    // store by hand.
+    // Alpha and off in Kubernetes. On here: without it an object that cannot be decoded can only be removed directly in
+    // the store.
     {Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion", "Alpha", true, false,
      "ignoreStoreReadErrorWithClusterBreakingPotential of a deletion is ignored."},
     // Alpha and off in Kubernetes. On here: clients that want CBOR ask for it, and no other response changes. Custom
@@ -74,9 +74,8 @@ Result<Gates> Gates::parse(std::string_view text) const {
       if (info.name == name) found = &info;
     }
     if (found == nullptr) {
-      std::string known;
-      for (const GateInfo& info : kGates) known += (known.empty() ? "" : ", ") + std::string(info.name);
-      return bad_request("unknown feature gate " + std::string(name) + "; known: " + known);
+      return bad_request("unknown feature gate " + std::string(name) +
+                         "; known: " + join(kGates, ", ", [](const GateInfo& info) { return info.name; }));
     }
     if (found->locked && found->default_on != (value == "true")) {
       return bad_request("feature gate " + std::string(name) + " is locked to " +

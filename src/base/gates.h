@@ -1,6 +1,7 @@
-// Feature gates: one table with name, stage, default and what "off" does. --help, docs and errors are made from it.
+// Feature gates: one table with name, stage, default and the effect of "off". --help, docs and errors are generated
+// from it.
 //
-// Threading: set while the process starts, read by everyone afterwards.
+// Threading: set during startup, read-only afterwards.
 #pragma once
 
 #include <array>
@@ -36,12 +37,12 @@ struct GateInfo {
   std::string_view stage;  // Alpha, Beta, GA.
   bool default_on;
   bool locked;
-  std::string_view when_off;  // What turning it off does, one sentence.
+  std::string_view when_off;  // The effect of turning it off, in one sentence.
 };
 
 std::span<const GateInfo> all_gates();
 
-// An immutable choice for every gate; passed to modules, never a global.
+// An immutable setting of every gate; passed to modules, never a global.
 class Gates {
  public:
   Gates();  // All defaults.
@@ -49,8 +50,8 @@ class Gates {
   bool on(Gate gate) const { return on_[static_cast<size_t>(gate)]; }
   Gates with(Gate gate, bool value) const;
 
-  // "Name=true,Other=false", added to this choice. Names an unknown or locked gate in the error and lists the known
-  // ones.
+  // Applies "Name=true,Other=false" on top of these settings. The error names an unknown or locked gate and lists the
+  // known ones.
   Result<Gates> parse(std::string_view text) const;
 
  private:

@@ -1,5 +1,5 @@
-// Why a pattern does not compile, as Go's regexp says it. Inline: who uses it links RE2 anyway, and base does not need
-// it.
+// The error of Go's regexp for a pattern that does not compile. Inline, so that base itself does not link RE2; all
+// users do anyway.
 #pragma once
 
 #include <re2/re2.h>
@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-// Empty: it compiles.
+// Empty if the pattern compiles.
 inline std::string go_regexp_error(std::string_view pattern) {
   const re2::RE2 compiled(re2::StringPiece(pattern.data(), pattern.size()), re2::RE2::Quiet);
   if (compiled.ok()) return {};

@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-// A secret and not only a seed: xxh3 mixes all of it into keys of every length.
+// A secret rather than just a seed: xxh3 mixes all of it into keys of every length.
 using Secret = std::array<unsigned char, XXH3_SECRET_DEFAULT_SIZE>;
 static_assert(XXH3_SECRET_DEFAULT_SIZE >= XXH3_SECRET_SIZE_MIN && XXH3_SECRET_DEFAULT_SIZE <= 256,
               "getrandom() gives up to 256 bytes at once");

@@ -6,14 +6,14 @@
 
 namespace holdfast {
 
-// The same in every process: for checksums and for names of content. Not for tables whose keys come from outside,
-// which anybody could fill with keys that collide.
+// The same in every process: for checksums and content-derived names. Not for tables with untrusted keys, because an
+// attacker could choose keys that collide.
 uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0);
 
-// For tables: with a secret that each process draws when it starts, so that nobody can tell which keys collide.
+// For tables: keyed with a random per-process secret, so that nobody can predict which keys collide.
 uint64_t hash_key(std::string_view key);
 
-// hash_key for std::unordered_map and std::unordered_set; looks up views without making a string.
+// hash_key for std::unordered_map and std::unordered_set; looks up views without creating a string.
 struct KeyHash {
   using is_transparent = void;
   size_t operator()(std::string_view key) const { return hash_key(key); }

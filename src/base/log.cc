@@ -49,7 +49,7 @@ void write(std::string_view level, std::string_view message, Fields fields) {
     }
   }
   line += '\n';
-  // One write per line: lines of several threads do not mix, and nothing is lost when the process is killed.
+  // One write per line: lines of different threads do not mix, and nothing is lost when the process is killed.
   [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

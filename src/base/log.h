@@ -4,7 +4,7 @@
 //   2026-01-02T03:04:05.678Z INFO listening address=127.0.0.1:6443
 //
 // Verbosity as in Kubernetes: 0 what an operator must see, 2 changes of state, 4 every request, 6 and up bodies and
-// details. Threading: any thread; a line is written whole.
+// details. Threading: any thread; lines do not interleave.
 #pragma once
 
 #include <concepts>
@@ -24,11 +24,11 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// How the lines look. Set once while the process starts.
+// Format of the lines. Set once during startup.
 enum class Format : unsigned char { Text, Json };
 void configure(int verbosity, Format format);
 
-// Ask before making fields that cost something.
+// Check this before building expensive fields.
 bool verbose(int verbosity);
 
 void info(std::string_view message, Fields fields = {});

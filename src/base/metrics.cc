@@ -32,7 +32,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// {a="1",b="2"}; `more` is one more label, already written.
+// {a="1",b="2"}; `more` is an additional label, already formatted.
 std::string label_text(std::span<const std::string> names, std::span<const std::string> values, std::string_view more) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -142,7 +142,7 @@ template class Family<Histogram>;
 
 struct MetricRegistry::State {
   mutable std::mutex mutex;
-  // By name, as they are printed.
+  // Sorted by name for the output.
   std::map<std::string, std::function<void(std::string&)>> renderers;
   std::vector<std::shared_ptr<void>> families;
 

@@ -1,10 +1,10 @@
-// Counters, gauges and histograms, printed in Prometheus' text form.
+// Counters, gauges and histograms, exported in Prometheus' text format.
 //
 //   auto& total = registry.counters("apiserver_request_total", "Requests by verb and code.", {"verb", "code"});
 //   total.with({"GET", "200"}).add();
 //
-// Threading: any thread. with() takes a shared lock; keep the reference where a path is hot. References stay valid as
-// long as the registry. Families are created while the process starts.
+// Threading: any thread. with() takes a shared lock; keep the reference on hot paths. References are valid as long as
+// the registry. Families are created during startup.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Gauge {
 
 class Histogram {
  public:
-  explicit Histogram(std::span<const double> upper_bounds);  // Ascending; lives as long as the histogram.
+  explicit Histogram(std::span<const double> upper_bounds);  // Ascending; must outlive the histogram.
   void observe(double value);
   std::span<const double> bounds() const { return bounds_; }
   uint64_t in_bucket(size_t index) const { return buckets_[index].load(std::memory_order_relaxed); }
@@ -50,14 +50,14 @@ class Histogram {
 
  private:
   std::span<const double> bounds_;
-  std::unique_ptr<std::atomic<uint64_t>[]> buckets_;  // One more than bounds: the rest.
+  std::unique_ptr<std::atomic<uint64_t>[]> buckets_;  // One more than bounds, for larger values.
   std::atomic<uint64_t> sum_micros_{0};               // Values times a million: adding integers never loses small ones.
 };
 
 using LabelValues = std::span<const std::string_view>;
 
-// All metrics of one name, one for each combination of label values that was seen, up to limits::kMetricSeries; the
-// rest is counted under "other" in every label.
+// All metrics of one name, one per combination of label values seen, up to limits::kMetricSeries; the rest is counted
+// with "other" for every label.
 template <class Metric>
 class Family {
  public:
@@ -94,10 +94,10 @@ class MetricRegistry {
   Family<Gauge>& gauges(std::string name, std::string help, std::vector<std::string> labels = {});
   Family<Histogram>& histograms(std::string name, std::string help, std::span<const double> upper_bounds,
                                 std::vector<std::string> labels = {});
-  // A value that is computed when metrics are read: "gauge" or "counter".
+  // A value computed when metrics are scraped; `type` is "gauge" or "counter".
   void computed(std::string name, std::string help, std::string_view type, std::function<double()> value);
 
-  // The same, one value for each value of a label.
+  // Likewise, with one value per value of a label.
   void computed_by(std::string name, std::string help, std::string_view type, std::string label,
                    std::function<std::vector<std::pair<std::string, double>>()> values);
 

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-TEST(Metrics, ArePrintedAsPrometheusReadsThem) {
+TEST(Metrics, AreExportedInThePrometheusFormat) {
   MetricRegistry registry;
   auto& total = registry.counters("requests_total", "Requests.", {"verb", "code"});
   total.with({"GET", "200"}).add();
@@ -33,13 +33,13 @@ TEST(Metrics, ArePrintedAsPrometheusReadsThem) {
             "seconds_count{verb=\"GET\"} 3\n");
 }
 
-TEST(Metrics, AFamilyNobodyUsedIsNotPrinted) {
+TEST(Metrics, AnUnusedFamilyIsNotExported) {
   MetricRegistry registry;
   registry.counters("unused_total", "Nothing.", {"verb"});
   EXPECT_EQ(registry.render(), "");
 }
 
-TEST(Metrics, SeriesOfOneMetricAreBounded) {
+TEST(Metrics, SeriesOfOneMetricAreLimited) {
   MetricRegistry registry;
   auto& family = registry.counters("requests_total", "Requests.", {"verb"});
   for (size_t i = 0; i < limits::kMetricSeries + 1000; ++i) family.with({"v" + std::to_string(i)}).add();

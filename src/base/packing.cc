@@ -11,8 +11,8 @@
 namespace holdfast {
 namespace {
 
-// A context that goes from one dictionary to another takes longer for that than for a small text. A reader of many
-// objects alternates between two, that of their bodies and that of their owners, so there are two contexts.
+// Switching a context to another dictionary takes longer than decompressing a small text. Readers of many objects
+// alternate between two dictionaries, one for bodies and one for owners, so there are two contexts.
 class Unpackers {
  public:
   ~Unpackers() {
@@ -30,7 +30,7 @@ class Unpackers {
       }
       other.dictionary = dictionary;
     }
-    // Always: another dictionary may have the address of a destroyed one.
+    // Always set: a new dictionary may have the address of a destroyed one.
     ZSTD_DCtx_refDDict(each_[latest_].context, dictionary);
     return each_[latest_].context;
   }
@@ -52,10 +52,10 @@ struct Contexts {
   Contexts() {
     assert(compress != nullptr);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_format, ZSTD_f_zstd1_magicless);
-    ZSTD_CCtx_setParameter(compress, ZSTD_c_contentSizeFlag, 1);  // One segment: no window to describe.
+    ZSTD_CCtx_setParameter(compress, ZSTD_c_contentSizeFlag, 1);  // Single segment: no window descriptor.
     ZSTD_CCtx_setParameter(compress, ZSTD_c_checksumFlag, 0);
     ZSTD_CCtx_setParameter(compress, ZSTD_c_dictIDFlag, 0);
-    // By itself zstd copies the dictionary's tables for everything above 8 KB, which costs more than packing an object.
+    // By default zstd copies the dictionary's tables for inputs above 8 KB, which costs more than packing an object.
     ZSTD_CCtx_setParameter(compress, ZSTD_c_forceAttachDict, ZSTD_dictForceAttach);
   }
   ~Contexts() { ZSTD_freeCCtx(compress); }
@@ -87,7 +87,7 @@ bool unpack_with(const ZSTD_DDict* dictionary, std::string_view packed, char* ou
 using CompressTables = std::unique_ptr<ZSTD_CDict, decltype([](ZSTD_CDict* d) { ZSTD_freeCDict(d); })>;
 using DecompressTables = std::unique_ptr<ZSTD_DDict, decltype([](ZSTD_DDict* d) { ZSTD_freeDDict(d); })>;
 
-// Every fourth sample is not learned from, so that the ratio measured with it is what strangers will get.
+// Every fourth sample is excluded from training, so that the ratio measured on it is representative of unseen texts.
 constexpr size_t kEnoughToHoldBack = 8;
 bool held_back(size_t i, size_t count) { return count >= kEnoughToHoldBack && i % 4 == 3; }
 
@@ -107,7 +107,7 @@ Dictionary::~Dictionary() = default;
 
 std::shared_ptr<const Dictionary> Dictionary::train(std::span<const std::string_view> samples, size_t max_bytes,
                                                     int level) {
-  // A sample is worth its place when what was picked before leaves more of it than this.
+  // A sample is worth adding if, compressed with the samples selected so far, it is larger than this fraction.
   constexpr double kNew = 0.15;
   std::string picked;
   CompressTables so_far;
@@ -120,7 +120,7 @@ std::shared_ptr<const Dictionary> Dictionary::train(std::span<const std::string_
       const size_t left = packed.empty() ? sample.size() : packed.size();
       if (static_cast<double>(left) < kNew * static_cast<double>(sample.size())) continue;
     }
-    // What comes last is nearest, and cheapest to point at.
+    // Text at the end of the dictionary has the smallest offsets, which are cheapest to encode.
     picked.insert(0, sample);
     so_far = compress_tables(picked, level);
   }
@@ -139,7 +139,7 @@ std::shared_ptr<const Dictionary> Dictionary::train(std::span<const std::string_
   const size_t size =
       ZDICT_finalizeDictionary(content.data(), content.size(), picked.data(), picked.size(), joined.data(),
                                sizes.data(), static_cast<unsigned>(sizes.size()), params);
-  // Too few samples to fit tables to: the picked text alone still helps.
+  // Too few samples to fit entropy tables: the selected text alone still helps.
   if (ZDICT_isError(size)) {
     content = std::move(picked);
   } else {
@@ -176,7 +176,7 @@ size_t Dictionary::bytes() const {
   return ZSTD_sizeof_CDict(tables_->compress.get()) + ZSTD_sizeof_DDict(tables_->decompress.get());
 }
 
-std::string_view pack_alone(std::string_view plain, int level) { return pack_with(nullptr, plain, level); }
+std::string_view pack_without_dictionary(std::string_view plain, int level) { return pack_with(nullptr, plain, level); }
 bool unpack_alone(std::string_view packed, char* out, size_t plain_bytes) {
   return unpack_with(nullptr, packed, out, plain_bytes);
 }

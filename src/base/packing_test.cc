@@ -23,7 +23,7 @@ std::shared_ptr<const Dictionary> trained() {
   return Dictionary::train(views, 16 << 10);
 }
 
-TEST(DictionaryTest, WhatItPacksComesBackAndTakesAFractionOfTheBytes) {
+TEST(DictionaryTest, RoundTripsInAFractionOfTheBytes) {
   const auto dictionary = trained();
   ASSERT_NE(dictionary, nullptr);
   for (int i = 1000; i < 1100; ++i) {
@@ -38,12 +38,12 @@ TEST(DictionaryTest, WhatItPacksComesBackAndTakesAFractionOfTheBytes) {
   EXPECT_GT(dictionary->bytes(), 0u);
 }
 
-TEST(DictionaryTest, WhatDoesNotGetSmallerIsNotPacked) {
+TEST(DictionaryTest, TextThatDoesNotGetSmallerIsNotPacked) {
   EXPECT_EQ(trained()->pack("x"), "");
-  EXPECT_EQ(pack_alone("x"), "");
+  EXPECT_EQ(pack_without_dictionary("x"), "");
 }
 
-TEST(DictionaryTest, BytesThatAreNoFrameAreRefused) {
+TEST(DictionaryTest, BytesThatAreNotAFrameAreRejected) {
   const auto dictionary = trained();
   const std::string plain = sample(7);
   const std::string packed(dictionary->pack(plain));
@@ -53,9 +53,9 @@ TEST(DictionaryTest, BytesThatAreNoFrameAreRefused) {
   EXPECT_FALSE(dictionary->unpack(packed, back.data(), back.size() - 1));
 }
 
-TEST(DictionaryTest, WithoutSamplesThereIsNone) { EXPECT_EQ(Dictionary::train({}, 1000), nullptr); }
+TEST(DictionaryTest, WithoutSamplesThereIsNoDictionary) { EXPECT_EQ(Dictionary::train({}, 1000), nullptr); }
 
-TEST(ThreadPoolTest, RunsEverythingThatWasPostedBeforeItEnds) {
+TEST(ThreadPoolTest, RunsAllPostedWorkBeforeItIsDestroyed) {
   std::atomic<int> ran{0};
   {
     ThreadPool pool(3);

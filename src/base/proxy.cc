@@ -1,8 +1,7 @@
-// Which proxy the environment names.
+// Finds the proxy configured in the environment.
 #include <arpa/inet.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
@@ -44,9 +43,9 @@ bool network_has(std::string_view network, const Address& address) {
   if (!base || base->bits != address.bits) return false;
   int bits = base->bits;
   if (slash != std::string_view::npos) {
-    const std::string_view text = network.substr(slash + 1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-    if (error != std::errc() || end != text.data() + text.size() || bits < 0 || bits > base->bits) return false;
+    const std::optional<int> prefix = parse_number<int>(network.substr(slash + 1));
+    if (!prefix || *prefix < 0 || *prefix > base->bits) return false;
+    bits = *prefix;
   }
   for (int bit = 0; bit < bits; ++bit) {
     const auto byte = static_cast<size_t>(bit / 8);
@@ -56,7 +55,7 @@ bool network_has(std::string_view network, const Address& address) {
 }
 
 // One entry of NO_PROXY.
-bool excepts(std::string_view entry, const HttpUrl& server) {
+bool no_proxy_matches(std::string_view entry, const HttpUrl& server) {
   entry = trim(entry);
   if (entry == "*") return true;
   if (const size_t colon = entry.rfind(':'); colon != std::string_view::npos && entry.find(':') == colon) {
@@ -65,7 +64,7 @@ bool excepts(std::string_view entry, const HttpUrl& server) {
   }
   if (entry.empty()) return false;
   if (const std::optional<Address> address = parse_address(server.host)) return network_has(entry, *address);
-  // A name stands for itself and what lies below it; one that begins with a dot only for the latter.
+  // A name matches itself and its subdomains; with a leading dot only the subdomains.
   const std::string host = to_lower(server.host), name = to_lower(entry);
   if (name.starts_with('.')) return host.ends_with(name);
   return host == name || host.ends_with("." + name);
@@ -80,7 +79,7 @@ std::string environment_proxy(const HttpUrl& server) {
   if (named.empty()) return {};
   const std::string exceptions = environment("NO_PROXY", "no_proxy");
   for (const std::string_view entry : split(exceptions, ',')) {
-    if (excepts(entry, server)) return {};
+    if (no_proxy_matches(entry, server)) return {};
   }
   return named.find("://") == std::string::npos ? "http://" + named : named;
 }

@@ -15,7 +15,7 @@ namespace {
 #ifndef HOLDFAST_RECYCLES
 #define HOLDFAST_RECYCLES 1
 #endif
-// Sanitizers see what is used after it was freed only if it was freed.
+// Sanitizers detect use after free only for memory that is actually freed.
 constexpr bool kRecycles = HOLDFAST_RECYCLES;
 
 constexpr size_t kStep = 64;
@@ -30,7 +30,7 @@ struct Free {
 struct Lists {
   Free* heads[kSizes] = {};
   size_t kept_bytes = 0;
-  bool gone = false;  // The thread is ending: what comes now is not kept.
+  bool gone = false;  // The thread is ending: further blocks are not kept.
 
   constexpr Lists() = default;
   ~Lists() {
@@ -51,7 +51,7 @@ constexpr size_t size_class(size_t bytes) { return (bytes + kStep - 1) / kStep -
 
 }  // namespace
 
-void* take_block(size_t bytes) {
+void* allocate_block(size_t bytes) {
   if (!kRecycles || bytes == 0 || bytes > kMaxRecycledBytes) return ::operator new(bytes);
   const size_t size = size_class(bytes);
   Lists& mine = lists;
@@ -63,7 +63,7 @@ void* take_block(size_t bytes) {
   return ::operator new((size + 1) * kStep);
 }
 
-void give_block(void* block, size_t bytes) noexcept {
+void recycle_block(void* block, size_t bytes) noexcept {
   if (block == nullptr) return;
   if (kRecycles && bytes != 0 && bytes <= kMaxRecycledBytes) {
     const size_t size = size_class(bytes);

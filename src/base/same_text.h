@@ -14,7 +14,7 @@ inline bool same_text(std::string_view one, std::string_view other) {
   if (size != other.size()) return false;
   const char* const a = one.data();
   const char* const b = other.data();
-  // Words may overlap: the last one, and all from the front that begin before it, cover the whole text.
+  // Words may overlap: the last one and those that begin before it cover the whole text.
   const auto same = [&]<class Word>(Word, size_t at) {
     Word x, y;
     std::memcpy(&x, a + at, sizeof x);

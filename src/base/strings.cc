@@ -7,52 +7,50 @@
 #include <array>
 #include <cstdint>
 
+#include "base/ascii.h"
+
 namespace holdfast {
-namespace {
-
-template <class Text>
-std::string join_all(std::span<const Text> parts, std::string_view separator) {
-  std::string joined;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) joined += separator;
-    joined += parts[i];
-  }
-  return joined;
-}
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-}  // namespace
 
 std::string to_lower(std::string_view text) {
   std::string lowered(text);
-  for (char& c : lowered) c = lower(c);
+  for (char& c : lowered) c = to_lower(c);
   return lowered;
 }
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+std::string to_upper(std::string_view text) {
+  std::string raised(text);
+  for (char& c : raised) c = to_upper(c);
+  return raised;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return to_lower(x) == to_lower(y); });
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator, size_t most) {
   std::vector<std::string_view> parts;
   while (true) {
-    const size_t at = text.find(separator);
+    const size_t at = parts.size() + 1 < most ? text.find(separator) : std::string_view::npos;
     parts.push_back(text.substr(0, at));
     if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
   }
 }
 
-std::string join(std::span<const std::string> parts, std::string_view separator) { return join_all(parts, separator); }
-std::string join(std::span<const std::string_view> parts, std::string_view separator) {
-  return join_all(parts, separator);
-}
-
 std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
   return text;
 }
 
@@ -91,6 +89,16 @@ std::string random_uuid() {
     ++digit;
   }
   return text;
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
 }
 
 }  // namespace holdfast

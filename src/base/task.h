@@ -1,9 +1,10 @@
-// Task<T>: a lazy coroutine, awaited once by its caller. Executor: where work resumes.
+// Task<T>: a lazy coroutine, awaited once by its caller. Executor: where coroutines resume.
 //
-// Only net, store, cache and the verbs that join them suspend; everything else is plain functions. We use this
-// small type rather than Asio's awaitable so that no module has to include Asio.
+// Only net, store, cache and the verbs that combine them suspend; everything else is plain functions. We use this small
+// type rather than Asio's awaitable so that no module has to include Asio.
 //
-// A coroutine is a named function taking its parameters by value; after co_await, check again what you checked before.
+// A coroutine is a named function that takes its parameters by value; after co_await, check again what you checked
+// before.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@
 
 namespace holdfast {
 
-// A thread, or a few of them, that run what is posted to them. Implemented by net (event loops) and by tests.
+// One or more threads that run posted work. Implemented by net (event loops) and by tests.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -48,8 +49,8 @@ struct PromiseBase {
   FinalAwaiter final_suspend() noexcept { return {}; }
   void unhandled_exception() noexcept { failure = std::current_exception(); }
 
-  static void* operator new(size_t bytes) { return take_block(bytes); }
-  static void operator delete(void* frame, size_t bytes) { give_block(frame, bytes); }
+  static void* operator new(size_t bytes) { return allocate_block(bytes); }
+  static void operator delete(void* frame, size_t bytes) { recycle_block(frame, bytes); }
 };
 
 template <class T>
@@ -121,11 +122,11 @@ struct Detached {
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
-    // run_task catches everything the task throws; what arrives here is a bug of our own.
+    // run_task catches everything the task throws; an exception here is a bug of our own.
     void unhandled_exception() noexcept { std::terminate(); }
 
-    static void* operator new(size_t bytes) { return take_block(bytes); }
-    static void operator delete(void* frame, size_t bytes) { give_block(frame, bytes); }
+    static void* operator new(size_t bytes) { return allocate_block(bytes); }
+    static void operator delete(void* frame, size_t bytes) { recycle_block(frame, bytes); }
   };
 };
 
@@ -141,13 +142,13 @@ inline Detached run_task(Task<void> task, std::function<void(std::exception_ptr)
 
 }  // namespace detail
 
-// Starts `task` on this thread; `done` runs once when it has ended, with what it threw. The owner of a task counts it
-// and waits for `done` before it is destroyed: nothing is left running.
+// Starts `task` on this thread; `done` runs once when it has ended, with the exception it threw, if any. The owner of a
+// task counts it and waits for `done` before being destroyed: nothing is left running.
 inline void spawn(Task<void> task, std::function<void(std::exception_ptr)> done) {
   detail::run_task(std::move(task), std::move(done));
 }
 
-// co_await resume_on(executor): continues there.
+// co_await resume_on(executor) continues there.
 inline auto resume_on(Executor& executor) {
   struct Awaiter {
     Executor& executor;
@@ -160,8 +161,9 @@ inline auto resume_on(Executor& executor) {
   return Awaiter{executor};
 }
 
-// co_await from_callback<T>(executor, start): calls start(done); done(value) may be called once, on any thread, at
-// once or later. The coroutine continues on this thread if done was called before start returned, else on `executor`.
+// co_await from_callback<T>(executor, start) calls start(done); done(value) must be called once, on any thread,
+// immediately or later. The coroutine continues on this thread if done was called before start returned, else on
+// `executor`.
 template <class T, class Start>
 auto from_callback(Executor& executor, Start start) {
   struct State {
@@ -175,7 +177,7 @@ auto from_callback(Executor& executor, Start start) {
     std::shared_ptr<State> state = std::make_shared<State>();
     bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> h) {
-      auto shared = state;  // The frame, and with it this awaiter, may be gone once start() has returned.
+      auto shared = state;  // The frame, and with it this awaiter, may be destroyed before start() returns.
       shared->waiting = h;
       Executor* where = &executor;
       start([shared, where](T value) {
@@ -184,7 +186,7 @@ auto from_callback(Executor& executor, Start start) {
           where->post([shared] { shared->waiting.resume(); });
         }
       });
-      // True (stay suspended) when done has not been called yet.
+      // True (stay suspended) if done has not been called yet.
       return shared->arrivals.fetch_add(1, std::memory_order_acq_rel) == 0;
     }
     T await_resume() { return std::move(*state->value); }

@@ -37,7 +37,7 @@ void TaskGroup::run(Task<void> task) {
 
 void TaskGroup::post(std::function<Task<void>()> make) {
   {
-    // Under the lock, so that close() either sees this task or is seen by it.
+    // Under the lock, so that either close() sees this task or this task sees closing_.
     const std::lock_guard lock(mutex_);
     if (closing()) return;
     ++running_;
@@ -59,7 +59,7 @@ void TaskGroup::ended() {
   const std::lock_guard lock(mutex_);
   --running_;
   if (running_ > 0 || !waiting_) return;
-  // Not here: the frame of the task that ended is still there, with its parameters, and the group may be gone next.
+  // Posted, because the frame of the ended task still exists, with its parameters, and resuming may destroy the group.
   loop_.post([waiting = std::exchange(waiting_, {})] { waiting.resume(); });
 }
 

@@ -1,12 +1,12 @@
-// Owners of background work.
+// Ownership of background work.
 //
 //   TaskGroup   a set of tasks on one event loop; close() ends their sleeps and waits for all of them
 //   Timer       a callback after a delay, cancelled when the Timer is destroyed
-//   when_all    runs several tasks at once and waits for the last one
+//   when_all    runs several tasks concurrently and waits for the last one
 //   block_on    runs a task on an executor and blocks this thread until it has ended
 //
-// Nothing is detached: every task belongs to a group, which its owner closes before what the task uses is destroyed. A
-// task that throws is logged and counted (failed_tasks()); the group and the process continue. when_all and block_on
+// Nothing is detached: every task belongs to a group, which its owner closes before destroying anything the task uses.
+// A task that throws is logged and counted (failed_tasks()); the group and the process continue. when_all and block_on
 // have a caller, so they rethrow there.
 #pragma once
 
@@ -29,19 +29,19 @@
 
 namespace holdfast {
 
-// An executor of one thread that also keeps time: an event loop. Everything but post() is called on that thread.
+// A single-threaded executor with timers: an event loop. Everything but post() is called on its thread.
 class TimedExecutor : public Executor {
  public:
   using TimerId = uint64_t;  // Never 0.
 
   virtual bool in_thread() const = 0;  // Any thread.
-  // Runs `work` once, no sooner than `delay` from now.
+  // Runs `work` once, not before `delay` has passed.
   virtual TimerId run_after(std::chrono::milliseconds delay, std::function<void()> work) = 0;
-  // Does nothing if it has run, was cancelled, or is 0.
+  // Does nothing if the timer has fired, was cancelled, or is 0.
   virtual void cancel(TimerId id) = 0;
 };
 
-// Belongs to the thread of its executor.
+// Used only on the thread of its executor.
 class Timer {
  public:
   explicit Timer(TimedExecutor& executor) : executor_(executor) {}
@@ -52,7 +52,7 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Replaces what was started before. `work` may start the timer again, or destroy it.
+  // Replaces the previous start. `work` may start the timer again, or destroy it.
   void start(std::chrono::milliseconds delay, std::function<void()> work) {
     cancel();
     id_ = executor_.run_after(delay, [this, work = std::move(work)] {
@@ -69,12 +69,12 @@ class Timer {
   TimedExecutor::TimerId id_ = 0;
 };
 
-// How many background tasks of this process ended with an exception.
+// Number of background tasks of this process that ended with an exception.
 uint64_t failed_tasks();
-// What every owner of background work does with an exception: it is logged with the name of the owner, and counted.
+// Logs the exception with the owner's name, and counts it. For all owners of background work.
 void report_failed_task(std::string_view owner, const std::exception_ptr& failure);
 
-// Runs work that is not awaited; an exception ends only that work.
+// Runs work that nobody awaits; an exception ends only that work.
 template <class Work>
 void run_guarded(std::string_view owner, Work& work) {
   try {
@@ -86,21 +86,21 @@ void run_guarded(std::string_view owner, Work& work) {
 
 class TaskGroup {
  public:
-  // `name` says in the log whose task has failed: "garbage collector".
+  // `name` identifies the owner of a failed task in the log: "garbage collector".
   TaskGroup(TimedExecutor& loop, std::string_view name) : loop_(loop), name_(name) {}
-  ~TaskGroup();  // Every task has ended: close() was awaited, or nothing was started.
+  ~TaskGroup();  // All tasks must have ended: close() was awaited, or nothing was started.
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   TimedExecutor& loop() const { return loop_; }
   bool closing() const { return closing_.load(std::memory_order_acquire); }  // Any thread.
 
-  // Starts a task now; on the loop. Once close() has begun, it is dropped without being started.
+  // Starts a task immediately; call on the loop. Once close() has begun, the task is dropped without being started.
   void run(Task<void> task);
-  // Any thread: the loop calls `make` and starts what it returns, unless close() has begun meanwhile.
+  // Any thread: the loop calls `make` and starts the task it returns, unless close() has begun in the meantime.
   void post(std::function<Task<void>()> make);
 
-  // co_await group.sleep(50ms): that long, or until close() begins; on the loop.
+  // co_await group.sleep(50ms) resumes after the delay or when close() begins; call on the loop.
   auto sleep(std::chrono::milliseconds delay) {
     struct Awaiter {
       TaskGroup& group;
@@ -112,13 +112,13 @@ class TaskGroup {
     return Awaiter{*this, delay};
   }
 
-  // Wakes the sleepers and waits for every task. `interrupt` runs first, on the loop: it ends what only the owner
-  // knows, such as watchers. Resumes on `executor`. Call once.
+  // Wakes the sleepers and waits for every task. `interrupt` runs first, on the loop: it ends what only the owner knows
+  // about, such as watchers. Resumes on `executor`. Call once.
   Task<void> close(Executor& executor, std::function<void()> interrupt = {});
 
  private:
   void add_sleeper(std::chrono::milliseconds delay, std::coroutine_handle<> sleeper);
-  void start(Task<void> task);  // It is counted already.
+  void start(Task<void> task);  // The task has been counted.
   void ended();
 
   TimedExecutor& loop_;
@@ -127,18 +127,18 @@ class TaskGroup {
 
   std::mutex mutex_;
   size_t running_ = 0;               // Guarded by mutex_; tasks may end on any thread.
-  std::coroutine_handle<> waiting_;  // The same: close().
+  std::coroutine_handle<> waiting_;  // close(); guarded by mutex_.
 
-  // Owned by the loop.
+  // Used only on the loop.
   uint64_t next_sleeper_ = 0;
   std::map<uint64_t, std::pair<TimedExecutor::TimerId, std::coroutine_handle<>>> sleepers_;
 };
 
-// Starts all of them here, one after the other, and resumes on `executor` when the last has ended. If some threw, the
-// first exception is thrown then.
+// Starts all tasks on this thread, one after the other, and resumes on `executor` when the last has ended. Then
+// rethrows the first exception, if any.
 Task<void> when_all(Executor& executor, std::vector<Task<void>> tasks);
 
-// Not on a thread of `executor`.
+// Must not be called on a thread of `executor`.
 template <class T>
 T block_on(Executor& executor, Task<T> task) {
   std::promise<T> result;

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
-// Something a task waits for.
+// Something for a task to wait on.
 struct Gate {
   std::coroutine_handle<> waiting;
   bool await_ready() const { return false; }
@@ -37,7 +37,7 @@ Task<void> then_set(Task<void> task, bool& flag) {
   flag = true;
 }
 
-// Runs close() to its end, if that is near.
+// Starts close() and runs it as far as possible.
 struct Closing {
   bool done = false;
   Closing(TaskGroup& group, ManualLoop& loop, std::function<void()> interrupt = {}) {
@@ -46,7 +46,7 @@ struct Closing {
   }
 };
 
-TEST(TaskGroupTest, AnExceptionIsCountedAndTheOthersGoOn) {
+TEST(TaskGroupTest, AnExceptionIsCountedAndOtherTasksContinue) {
   ManualLoop loop;
   TaskGroup group(loop, "test");
   int count = 0;
@@ -85,7 +85,7 @@ TEST(TaskGroupTest, CloseInterruptsBeforeItWaits) {
   EXPECT_TRUE(Closing(group, loop, [&gate] { gate.waiting.resume(); }).done);
 }
 
-TEST(TaskGroupTest, WhatIsStartedAfterCloseBeganNeverRuns) {
+TEST(TaskGroupTest, TasksStartedAfterCloseBeganNeverRun) {
   ManualLoop loop;
   TaskGroup group(loop, "test");
   bool made = false;
@@ -93,7 +93,7 @@ TEST(TaskGroupTest, WhatIsStartedAfterCloseBeganNeverRuns) {
     made = true;
     return throw_now();
   };
-  group.post(make);  // Counted, but its turn comes after close() began.
+  group.post(make);  // Counted, but run only after close() has begun.
   const uint64_t before = failed_tasks();
   bool done = false;
   spawn(then_set(group.close(loop), done), [](std::exception_ptr) {});
@@ -105,7 +105,7 @@ TEST(TaskGroupTest, WhatIsStartedAfterCloseBeganNeverRuns) {
   EXPECT_EQ(failed_tasks(), before);
 }
 
-TEST(TaskGroupTest, ParametersOfTheLastTaskAreGoneWhenCloseReturns) {
+TEST(TaskGroupTest, ParametersOfTheLastTaskAreDestroyedWhenCloseReturns) {
   ManualLoop loop;
   auto group = std::make_unique<TaskGroup>(loop, "test");
   Gate gate;
@@ -126,7 +126,7 @@ TEST(TaskGroupTest, ParametersOfTheLastTaskAreGoneWhenCloseReturns) {
   EXPECT_EQ(group, nullptr);
 }
 
-TEST(TimerTest, ItsScopeCancelsItEvenByAnException) {
+TEST(TimerTest, IsCancelledAtTheEndOfItsScopeEvenByAnException) {
   ManualLoop loop;
   int fired = 0;
   try {
@@ -138,7 +138,7 @@ TEST(TimerTest, ItsScopeCancelsItEvenByAnException) {
   EXPECT_EQ(fired, 0);
 }
 
-TEST(TimerTest, StartsAgainAndReplaces) {
+TEST(TimerTest, RestartingReplacesThePreviousWork) {
   ManualLoop loop;
   int first = 0, second = 0;
   Timer timer(loop);
@@ -154,7 +154,7 @@ TEST(TimerTest, StartsAgainAndReplaces) {
   EXPECT_EQ(loop.timers(), 0u);
 }
 
-TEST(WhenAllTest, WaitsForTheLastAndThrowsTheFirst) {
+TEST(WhenAllTest, WaitsForTheLastTaskAndRethrowsTheFirstException) {
   ManualLoop loop;
   Gate gate;
   std::vector<Task<void>> tasks;
@@ -178,14 +178,14 @@ TEST(WhenAllTest, WaitsForTheLastAndThrowsTheFirst) {
   EXPECT_EQ(what, "on purpose");
 }
 
-TEST(WhenAllTest, NothingIsDoneAtOnce) {
+TEST(WhenAllTest, NoTasksCompleteImmediately) {
   ManualLoop loop;
   bool done = false;
   spawn(then_set(when_all(loop, {}), done), [](std::exception_ptr) {});
   EXPECT_TRUE(done);
 }
 
-// Runs what is posted on a thread of its own.
+// Runs posted work on a thread of its own.
 class ThreadExecutor final : public Executor {
  public:
   ~ThreadExecutor() override {
@@ -197,7 +197,7 @@ class ThreadExecutor final : public Executor {
   std::vector<std::thread> threads_;
 };
 
-TEST(BlockOnTest, GivesTheValueOrTheException) {
+TEST(BlockOnTest, ReturnsTheValueOrRethrowsTheException) {
   ThreadExecutor executor;
   constexpr auto answer = [](int value) -> Task<int> { co_return value; };
   EXPECT_EQ(block_on(executor, answer(42)), 42);

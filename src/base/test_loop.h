@@ -1,4 +1,4 @@
-// An event loop for tests: it runs on the test's own thread, and its time passes when the test says so.
+// An event loop for tests: runs on the thread of the test, which also advances its time.
 #pragma once
 
 #include <chrono>

@@ -11,7 +11,7 @@ struct Range {
   uint32_t first, last;
 };
 
-// Unicode's general categories L, M, N, P and S, and U+0020. Made from Python's unicodedata.
+// Unicode's general categories L, M, N, P and S, and U+0020. Generated with Python's unicodedata.
 constexpr Range kPrintable[] = {
     {0x20, 0x7e},       {0xa1, 0xac},       {0xae, 0x377},      {0x37a, 0x37f},     {0x384, 0x38a},
     {0x38c, 0x38c},     {0x38e, 0x3a1},     {0x3a3, 0x52f},     {0x531, 0x556},     {0x559, 0x58a},
@@ -155,11 +155,45 @@ constexpr Range kPrintable[] = {
     {0x2b820, 0x2cea1}, {0x2ceb0, 0x2ebe0}, {0x2f800, 0x2fa1d}, {0x30000, 0x3134a}, {0xe0100, 0xe01ef},
 };
 
+// The letter of the escape of two characters that Go and JSON share, such as \n; 0 if the rune has none.
+char short_escape(uint32_t rune) {
+  switch (rune) {
+    case '"':
+    case '\\':
+      return static_cast<char>(rune);
+    case '\b':
+      return 'b';
+    case '\f':
+      return 'f';
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return 0;
+  }
+}
+
 template <class... Args>
 void append_format(std::string& out, const char* format, Args... args) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, format, args...);
   out += buffer;
+}
+
+// The text in double quotes; append(out, rune, bytes) writes each of its runes.
+template <class Append>
+std::string quoted(std::string_view text, Append append) {
+  std::string out = "\"";
+  for (size_t at = 0; at < text.size();) {
+    const Rune rune = decode_rune(text, at);
+    append(out, rune, text.substr(at, rune.length));
+    at += rune.length;
+  }
+  out += '"';
+  return out;
 }
 
 }  // namespace
@@ -189,56 +223,21 @@ bool is_print(uint32_t rune) {
 }
 
 std::string go_quote(std::string_view text) {
-  std::string out = "\"";
-  for (size_t at = 0; at < text.size();) {
-    const Rune rune = decode_rune(text, at);
-    const std::string_view bytes = text.substr(at, rune.length);
-    at += rune.length;
+  return quoted(text, [](std::string& out, const Rune& rune, std::string_view bytes) {
+    const uint32_t r = rune.value;
     if (!rune.valid) {
       append_format(out, "\\x%02x", static_cast<unsigned char>(bytes[0]));
-      continue;
-    }
-    switch (rune.value) {
-      case '"':
-        out += "\\\"";
-        continue;
-      case '\\':
-        out += "\\\\";
-        continue;
-      case '\a':
-        out += "\\a";
-        continue;
-      case '\b':
-        out += "\\b";
-        continue;
-      case '\f':
-        out += "\\f";
-        continue;
-      case '\n':
-        out += "\\n";
-        continue;
-      case '\r':
-        out += "\\r";
-        continue;
-      case '\t':
-        out += "\\t";
-        continue;
-      case '\v':
-        out += "\\v";
-        continue;
-      default:
-        break;
-    }
-    if (is_print(rune.value)) {
+    } else if (const char letter = r == '\a' ? 'a' : r == '\v' ? 'v' : short_escape(r); letter != 0) {
+      out += '\\';
+      out += letter;
+    } else if (is_print(r)) {
       out += bytes;
-    } else if (rune.value < 0x20 || rune.value == 0x7f) {
-      append_format(out, "\\x%02x", rune.value);
+    } else if (r < 0x20 || r == 0x7f) {
+      append_format(out, "\\x%02x", r);
     } else {
-      append_format(out, rune.value > 0xffff ? "\\U%08x" : "\\u%04x", rune.value);
+      append_format(out, r > 0xffff ? "\\U%08x" : "\\u%04x", r);
     }
-  }
-  out += '"';
-  return out;
+  });
 }
 
 std::string go_code_point(uint32_t rune) {
@@ -253,67 +252,47 @@ std::string go_code_point(uint32_t rune) {
 }
 
 std::string json_quote(std::string_view text) {
-  std::string out = "\"";
-  for (size_t at = 0; at < text.size();) {
-    const Rune rune = decode_rune(text, at);
-    const std::string_view bytes = text.substr(at, rune.length);
-    at += rune.length;
+  return quoted(text, [](std::string& out, const Rune& rune, std::string_view bytes) {
+    const uint32_t r = rune.value;
     if (!rune.valid) {
       out += "\\ufffd";
-      continue;
-    }
-    switch (rune.value) {
-      case '"':
-        out += "\\\"";
-        continue;
-      case '\\':
-        out += "\\\\";
-        continue;
-      case '\b':
-        out += "\\b";
-        continue;
-      case '\f':
-        out += "\\f";
-        continue;
-      case '\n':
-        out += "\\n";
-        continue;
-      case '\r':
-        out += "\\r";
-        continue;
-      case '\t':
-        out += "\\t";
-        continue;
-      default:
-        break;
-    }
-    const uint32_t r = rune.value;
-    if (r < 0x20 || r == '<' || r == '>' || r == '&' || r == 0x2028 || r == 0x2029) {
+    } else if (const char letter = short_escape(r); letter != 0) {
+      out += '\\';
+      out += letter;
+    } else if (r < 0x20 || r == '<' || r == '>' || r == '&' || r == 0x2028 || r == 0x2029) {
       append_format(out, "\\u%04x", r);
     } else {
       out += bytes;
     }
-  }
-  out += '"';
-  return out;
+  });
 }
 
 void append_utf8(std::string& out, uint32_t rune) {
+  char bytes[4];
+  out.append(bytes, write_utf8(rune, bytes));
+}
+
+char* write_utf8(uint32_t rune, char* to) {
   if (rune < 0x80) {
-    out += static_cast<char>(rune);
+    *to++ = static_cast<char>(rune);
   } else if (rune < 0x800) {
-    out += static_cast<char>(0xc0 | rune >> 6);
-    out += static_cast<char>(0x80 | (rune & 0x3f));
+    *to++ = static_cast<char>(0xc0 | rune >> 6);
+    *to++ = static_cast<char>(0x80 | (rune & 0x3f));
   } else if (rune < 0x10000) {
-    out += static_cast<char>(0xe0 | rune >> 12);
-    out += static_cast<char>(0x80 | (rune >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (rune & 0x3f));
+    *to++ = static_cast<char>(0xe0 | rune >> 12);
+    *to++ = static_cast<char>(0x80 | (rune >> 6 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (rune & 0x3f));
   } else {
-    out += static_cast<char>(0xf0 | rune >> 18);
-    out += static_cast<char>(0x80 | (rune >> 12 & 0x3f));
-    out += static_cast<char>(0x80 | (rune >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (rune & 0x3f));
+    *to++ = static_cast<char>(0xf0 | rune >> 18);
+    *to++ = static_cast<char>(0x80 | (rune >> 12 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (rune >> 6 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (rune & 0x3f));
   }
+  return to;
+}
+
+size_t count_characters(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), continues_character));
 }
 
 }  // namespace holdfast

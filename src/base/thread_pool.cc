@@ -18,10 +18,9 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::post(std::function<void()> work) {
-  {
-    std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
-  }
+  // Notify with the lock held: the work may allow the owner to destroy the pool.
+  std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
   wake_.notify_one();
 }
 

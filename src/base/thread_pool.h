@@ -1,5 +1,5 @@
-// A FIFO thread pool: for long-running work that must not block an event loop, and for tests.
-// Destroying it runs everything that was posted.
+// A FIFO thread pool: for long-running work that must not block an event loop, and for tests. The destructor runs
+// everything that was posted.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ namespace holdfast {
 class ThreadPool : public Executor {
  public:
   explicit ThreadPool(size_t threads);
-  ~ThreadPool() override;  // Runs what was posted, then ends.
+  ~ThreadPool() override;  // Runs everything that was posted, then joins the threads.
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 

@@ -1,8 +1,8 @@
 #include "base/url.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/ascii.h"
 #include "base/strings.h"
 #include "base/text.h"
 
@@ -19,14 +19,12 @@ std::vector<UrlProblem> unparsable(std::string_view url, std::string_view why) {
            .why = "url must be a valid URL: parse " + go_quote(url) + ": " + std::string(why) + std::string(kForm)}};
 }
 
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
-// Where the scheme ends, as net/url finds it; npos: there is none.
+// Where the scheme ends, by the rules of net/url; npos if there is none.
 size_t end_of_scheme(std::string_view url) {
   for (size_t i = 0; i < url.size(); ++i) {
     const char c = url[i];
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) continue;
-    if (i > 0 && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.')) continue;
+    if (is_letter(c)) continue;
+    if (i > 0 && (is_digit(c) || c == '+' || c == '-' || c == '.')) continue;
     return c == ':' ? i : std::string_view::npos;
   }
   return std::string_view::npos;
@@ -58,18 +56,28 @@ Result<HttpUrl> parse_http_url(std::string_view url) {
   parsed.authority = host;
   const size_t colon = host.rfind(':');
   if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) {
-    const std::string_view digits = host.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed.port);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-      return bad_request("invalid port " + go_quote(host.substr(colon)) + " after host");
-    }
+    const std::optional<uint16_t> port = parse_number<uint16_t>(host.substr(colon + 1));
+    if (!port) return bad_request("invalid port " + go_quote(host.substr(colon)) + " after host");
+    parsed.port = *port;
     host = host.substr(0, colon);
   }
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (host.empty()) return bad_request("the URL names no host");
+  host = without_brackets(host);
+  if (host.empty()) return bad_request("the URL has no host");
   parsed.host = host;
   return parsed;
 }
+
+std::string_view without_brackets(std::string_view host) {
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+std::string with_brackets(std::string_view host) {
+  return host.find(':') == std::string_view::npos ? std::string(host) : "[" + std::string(host) + "]";
+}
+
+std::string host_port(std::string_view host, int64_t port) { return with_brackets(host) + ":" + std::to_string(port); }
+
+void append_percent_encoded(std::string& out, char byte) { out += '%' + to_upper(to_hex({&byte, 1})); }
 
 std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
   if (std::any_of(url.begin(), url.end(), is_control)) {
@@ -103,7 +111,7 @@ std::vector<UrlProblem> webhook_url_problems(std::string_view url) {
   const size_t port_at = host.rfind(':');
   if (port_at != std::string_view::npos && host.find(']', port_at) == std::string_view::npos) {
     const std::string_view port = host.substr(port_at + 1);
-    if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    if (!std::all_of(port.begin(), port.end(), is_digit)) {
       return unparsable(url, "invalid port " + go_quote(host.substr(port_at)) + " after host");
     }
   }

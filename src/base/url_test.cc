@@ -20,18 +20,18 @@ struct UrlCase {
   const char* parts;  // scheme user authority host port path query
 };
 
-TEST(HttpUrl, HasParts) {
+TEST(HttpUrl, IsSplitIntoParts) {
   const UrlCase cases[] = {
-      {"a port is given", "https://a:6443", "https||a:6443|a|6443||"},
-      {"443 is implied", "https://a/", "https||a|a|443|/|"},
-      {"80 is implied", "http://a", "http||a|a|80||"},
-      {"a path and a query", "https://a/x/y/?b=c/d?e", "https||a|a|443|/x/y/|?b=c/d?e"},
-      {"a query without a path", "https://a?b", "https||a|a|443||?b"},
-      {"a fragment is left out", "https://a/x#y/z?", "https||a|a|443|/x|"},
-      {"an address in brackets", "https://[::1]:1", "https||[::1]:1|::1|1||"},
-      {"an address in brackets without a port", "https://[::1]/", "https||[::1]|::1|443|/|"},
-      {"a user", "http://u%40x:p@w@proxy:3128", "http|u%40x:p@w|proxy:3128|proxy|3128||"},
-      {"an @ in the path is no user", "https://a/b@c", "https||a|a|443|/b@c|"},
+      {"explicit port", "https://a:6443", "https||a:6443|a|6443||"},
+      {"default port 443", "https://a/", "https||a|a|443|/|"},
+      {"default port 80", "http://a", "http||a|a|80||"},
+      {"path and query", "https://a/x/y/?b=c/d?e", "https||a|a|443|/x/y/|?b=c/d?e"},
+      {"query without a path", "https://a?b", "https||a|a|443||?b"},
+      {"fragment is dropped", "https://a/x#y/z?", "https||a|a|443|/x|"},
+      {"IPv6 address with a port", "https://[::1]:1", "https||[::1]:1|::1|1||"},
+      {"IPv6 address without a port", "https://[::1]/", "https||[::1]|::1|443|/|"},
+      {"user and password", "http://u%40x:p@w@proxy:3128", "http|u%40x:p@w|proxy:3128|proxy|3128||"},
+      {"@ in the path is not a user", "https://a/b@c", "https||a|a|443|/b@c|"},
   };
   for (const UrlCase& c : cases) {
     const Result<HttpUrl> url = parse_http_url(c.url);
@@ -43,7 +43,7 @@ TEST(HttpUrl, HasParts) {
   }
 }
 
-TEST(HttpUrl, OthersAreRefused) {
+TEST(HttpUrl, InvalidUrlsAreRejected) {
   for (const char* url : {"ftp://a", "a:80", "", "https://", "https:///path", "https://a:port", "https://a:65536",
                           "https://a:", "https://a/\r\nHost: b"}) {
     EXPECT_FALSE(parse_http_url(url)) << url;
@@ -51,7 +51,7 @@ TEST(HttpUrl, OthersAreRefused) {
   EXPECT_EQ(parse_http_url("https://user:secret@host:port").error().message, "invalid port \":port\" after host");
 }
 
-TEST(Proxy, IsWhatTheEnvironmentNames) {
+TEST(Proxy, IsChosenByTheEnvironment) {
   struct Case {
     std::string_view server, exceptions, proxy;
   };
@@ -82,13 +82,20 @@ TEST(Proxy, IsWhatTheEnvironmentNames) {
   for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}) unsetenv(name);
 }
 
-TEST(WebhookUrl, PlainOnesAreTaken) {
+TEST(WebhookUrl, PlainUrlsAreAccepted) {
   for (const char* url : {"https://host", "https://host:443/path", "https://[::1]:9443/a/b", "https://10.0.0.1/"}) {
     EXPECT_EQ(problems_of(url), "") << url;
   }
 }
 
-TEST(WebhookUrl, WhatCouldSplitARequestOrNameAnotherHostIsRefused) {
+TEST(Host, HasBracketsOnlyIfItIsAnIpv6Address) {
+  EXPECT_EQ(host_port("10.0.0.1", 443), "10.0.0.1:443");
+  EXPECT_EQ(host_port("::1", 443), "[::1]:443");
+  EXPECT_EQ(without_brackets(with_brackets("::1")), "::1");
+  EXPECT_EQ(without_brackets("host"), "host");
+}
+
+TEST(WebhookUrl, UnsafeUrlsAreRejected) {
   EXPECT_EQ(problems_of("https://host/\r\nX-Remote-User: admin"), "unparsable");
   EXPECT_EQ(problems_of("https://host:port/"), "unparsable");
   EXPECT_EQ(problems_of("https://good@evil/"), "good: user information is not permitted in the URL");

@@ -1,11 +1,24 @@
-// Numbers as bytes: varints (seven bits per byte, lowest first) and fixed widths, read with bounds checked.
+// Integers as bytes: varints (seven bits per byte, lowest first) and fixed widths, with bounds-checked reads.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace holdfast {
+
+inline constexpr size_t kMaxVarint = 10;  // Bytes.
+
+inline size_t varint_size(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7; }
+
+// Returns the end. `to` must have room for varint_size(value) bytes.
+inline char* write_varint(uint64_t value, char* to) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
 
 inline void put_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -32,7 +45,7 @@ inline uint64_t read_little_endian(std::string_view bytes, int count) {
   return value;
 }
 
-// Reads from the front; once input is missing, every later read fails too.
+// Reads from the front; after the first read beyond the end, all further reads fail.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}

@@ -1,4 +1,4 @@
-// Paths of webhooks that are reached through a Service.
+// Paths of webhooks that are called through a Service.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,7 @@
 
 namespace holdfast {
 
-// What is wrong with the path, in Kubernetes' words; empty: nothing. `step_problems` says it of what is between two
-// slashes.
+// Problems with the path, in Kubernetes' words; empty if there are none. `step_problems` checks one path segment.
 std::vector<std::string> webhook_path_problems(
     std::string_view path, const std::function<std::vector<std::string>(std::string_view step)>& step_problems);
 

@@ -1,5 +1,6 @@
 #include "bootstrap/bootstrap.h"
 
+#include "base/api_version.h"
 #include "bootstrap/roles.h"
 #include "codec/codec.h"
 
@@ -17,7 +18,7 @@ struct Subject {
   std::string_view kind, name, ns = {};
 };
 
-// The group versions of this server, and where they are in discovery.
+// The group versions of this server and their priorities in discovery.
 struct ApiServiceRow {
   std::string_view group, version;
   int group_priority, version_priority = 15;
@@ -66,6 +67,7 @@ class Maker {
     cluster_role_bindings();
     namespaced_roles();
     own_service();
+    std::erase_if(steps_, [&](const Step& step) { return !options_.runtime_config.serves(*step.resource); });
     return std::move(steps_);
   }
 
@@ -83,8 +85,7 @@ class Maker {
             const std::string& members) {
     const types::Resource* resource = types::find_resource(group, version, plural);
     assert(resource != nullptr);
-    const std::string api_version =
-        group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
+    const std::string api_version = api_version_of(group, version);
     steps_.push_back(
         {resource, manager,
          parse("{\"kind\":" + quoted(resource->kind) + ",\"apiVersion\":" + quoted(api_version) + "," + members + "}"),
@@ -149,7 +150,7 @@ class Maker {
   void priority_levels() {
     struct Row {
       std::string_view name;
-      int shares, lendable_percent, queues, hand_size;  // No queues: refuse at once.
+      int shares, lendable_percent, queues, hand_size;  // Without queues, excess requests are rejected.
     };
     static constexpr Row kRows[] = {
         {"system", 30, 33, 64, 6},         {"node-high", 40, 25, 64, 6},      {"leader-election", 10, 0, 16, 4},

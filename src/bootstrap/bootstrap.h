@@ -1,7 +1,7 @@
-// What exists on an empty, just started server: namespaces, roles, priority classes, flow schemas, API services and the
+// The objects of a newly started, empty server: namespaces, roles, priority classes, flow schemas, API services and the
 // Service of the server itself.
 //
-// Pure data: the server writes the steps through the same path as any client's write, in one group commit.
+// Pure data: the server writes the steps through the same path as client writes, in one group commit.
 #pragma once
 
 #include <string>
@@ -18,33 +18,33 @@ namespace holdfast::bootstrap {
 
 struct Options {
   std::string service_cidr = "10.0.0.0/24";
-  std::string service_ip = "10.0.0.1";  // First usable address of it.
+  std::string service_ip = "10.0.0.1";  // The first usable address of service_cidr.
   std::string advertise_address = "127.0.0.1";
   int secure_port = 6443;
-  bool own_endpoints = true;          // Endpoints and EndpointSlice of the Service kubernetes.
-  std::string client_ca_pem;          // Empty: no ConfigMap extension-apiserver-authentication.
-  std::string request_header_ca_pem;  // Empty: none of the requestheader-* members.
+  bool own_endpoints = true;          // Create Endpoints and EndpointSlice of the Service kubernetes.
+  std::string client_ca_pem;          // If empty, there is no ConfigMap extension-apiserver-authentication.
+  std::string request_header_ca_pem;  // If empty, that ConfigMap has no requestheader-* members.
   std::vector<std::string> request_header_allowed_names;
-  discovery::RuntimeConfig runtime_config;  // Which group versions have an APIService.
+  discovery::RuntimeConfig runtime_config;  // Decides which group versions have an APIService.
 };
 
-// Label of the APIServices that the server makes itself.
+// Label of the APIServices that the server manages.
 inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/automanaged";
 
-// One write. The objects of a step are created only if they do not exist.
+// One write. The object is created only if it does not exist.
 struct Step {
   const types::Resource* resource = nullptr;
   std::string_view manager;
   Value object;  // As a client would POST it.
-  Value status;  // Not null: applied to /status afterwards by `status_manager`.
+  Value status;  // If not null, `status_manager` then applies it to /status.
   std::string_view status_manager = {};
 };
 
-// In the order in which Kubernetes makes them.
+// In the order in which Kubernetes creates them.
 std::vector<Step> steps(Arena& arena, const Options& options, UnixTime now);
 
-// The names that the APIServices of versions have which this server knows and does not serve: those that an earlier
-// start left behind are deleted.
+// Names of the APIServices for known versions that this server does not serve. The server deletes those left behind by
+// an earlier start.
 std::vector<std::string> unserved_api_services(const Options& options);
 
 }  // namespace holdfast::bootstrap

@@ -10,7 +10,7 @@
 namespace holdfast::bootstrap {
 namespace {
 
-TEST(RulesTest, TheNotationBecomesPolicyRules) {
+TEST(RulesTest, ParsesTheNotationIntoPolicyRules) {
   Arena arena;
   EXPECT_EQ(
       codec::encode_json(parse_rules(
@@ -22,7 +22,7 @@ TEST(RulesTest, TheNotationBecomesPolicyRules) {
       R"({"verbs":["approve"],"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["kubernetes.io/legacy-unknown"]}])");
 }
 
-TEST(BootstrapTest, MakesAsManyObjectsOfEachKindAsKubernetesDoes) {
+TEST(BootstrapTest, CreatesAsManyObjectsOfEachKindAsKubernetes) {
   Arena arena;
   Options options;
   options.client_ca_pem = "PEM";

@@ -1,8 +1,9 @@
-// The roles that an empty server starts with, in the order in which they are made.
+// The roles of a newly started, empty server, in the order in which they are created.
 //
-// A rule is written group/resources[names]:verbs. Groups: core is "", others may be short for a k8s.io group; "+" joins
-// several. Verbs: c create, d delete, x deletecollection, g get, l list, p patch, u update, w watch; R stands for glw,
-// W for cdxpu; words stand for themselves. url:PATHS:verbs is a rule about paths. E: writing events of both groups.
+// A rule is written group/resources[names]:verbs. Groups: core is "", others may be abbreviations of a k8s.io group;
+// "+" joins several. Verbs: c create, d delete, x deletecollection, g get, l list, p patch, u update, w watch; R stands
+// for glw, W for cdxpu; other verbs are spelled out. url:PATHS:verbs is a rule for non-resource paths. E: writing
+// events of both groups.
 #include "bootstrap/roles.h"
 
 namespace holdfast::bootstrap {

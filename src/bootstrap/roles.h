@@ -11,13 +11,13 @@ namespace holdfast::bootstrap {
 
 struct RoleRow {
   std::string_view name;
-  std::string_view rules;  // Empty: made of other roles by aggregation.
+  std::string_view rules;  // Empty if aggregated from other roles.
 };
 
 std::span<const RoleRow> cluster_roles();
 std::span<const RoleRow> controller_roles();
 
-// The notation as a list of rbac/v1 PolicyRules.
+// Parses the notation into a list of rbac/v1 PolicyRules.
 Value parse_rules(Arena& arena, std::string_view notation);
 
 }  // namespace holdfast::bootstrap

@@ -30,43 +30,20 @@ std::string_view full_group(std::string_view name) {
 }
 
 void add_letters(std::string_view letters, std::vector<std::string>& verbs) {
+  static constexpr std::pair<char, std::string_view> kVerbs[] = {
+      {'c', "create"}, {'d', "delete"}, {'x', "deletecollection"},
+      {'g', "get"},    {'l', "list"},   {'p', "patch"},
+      {'u', "update"}, {'w', "watch"},  {'*', "*"}};
   for (char letter : letters) {
-    switch (letter) {
-      case 'c':
-        verbs.emplace_back("create");
-        break;
-      case 'd':
-        verbs.emplace_back("delete");
-        break;
-      case 'x':
-        verbs.emplace_back("deletecollection");
-        break;
-      case 'g':
-        verbs.emplace_back("get");
-        break;
-      case 'l':
-        verbs.emplace_back("list");
-        break;
-      case 'p':
-        verbs.emplace_back("patch");
-        break;
-      case 'u':
-        verbs.emplace_back("update");
-        break;
-      case 'w':
-        verbs.emplace_back("watch");
-        break;
-      case 'R':
-        add_letters("glw", verbs);
-        break;
-      case 'W':
-        add_letters("cdxpu", verbs);
-        break;
-      case '*':
-        verbs.emplace_back("*");
-        break;
-      default:
-        assert(false && "a letter that is no verb");
+    if (letter == 'R') {
+      add_letters("glw", verbs);
+    } else if (letter == 'W') {
+      add_letters("cdxpu", verbs);
+    } else {
+      const auto* known = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                                       [letter](const auto& verb) { return verb.first == letter; });
+      assert(known != std::end(kVerbs));
+      verbs.emplace_back(known->second);
     }
   }
 }

@@ -1,12 +1,12 @@
-// How objects are kept in the embedded store: kube-apiserver's bytes with two differences (etcd holds exactly what
-// kube-apiserver would have written).
+// How objects are stored in the embedded store: kube-apiserver's bytes with two differences (an etcd contains exactly
+// what kube-apiserver would have written).
 //
-//   * managedFields that are field sets hold FieldsV2: a quarter of the bytes. In JSON (custom resources), where it is
+//   * managedFields that are field sets use FieldsV2: a quarter of the bytes. In JSON (custom resources), where it is
 //     base64, only if that is shorter.
-//   * The envelope's contentType, otherwise empty, holds a mark: "this object is in normal form" (defaults applied,
-//     storage version, encoded as this program encodes it), and the values of the selectable fields. A value with the
-//     mark enters the cache by copying; a value without it, or with a mark of another normal form, is decoded and
-//     normalised like anything read from etcd.
+//   * The envelope's contentType, otherwise empty, contains a mark: "this object is in normal form" (defaults
+//     applied, storage version, encoded as this program encodes it), and the values of the selectable fields. A value
+//     with the mark enters the cache by copying; a value without it, or with a mark of another normal form, is decoded
+//     and normalised like anything read from etcd.
 #include <cassert>
 #include <charconv>
 
@@ -21,7 +21,7 @@ namespace {
 
 using ownership::ManagedEntry;
 
-// A program with another catalog or other defaults has another normal form: only marks of our own are trusted.
+// A program with another catalog or other defaults has another normal form: only our own marks are trusted.
 constexpr std::string_view kMark = "holdfast/" HOLDFAST_NORMAL_FORM;
 constexpr std::string_view kAnyMark = "holdfast/";
 constexpr std::string_view kEmptyContentType{"\x22\0", 2};
@@ -36,7 +36,7 @@ std::string mark_for(std::span<const std::string_view> fields) {
   return mark;
 }
 
-// The fields after our own mark; false for any other mark.
+// Extracts the fields after our own mark; false for any other mark.
 bool read_mark(std::string_view mark, std::vector<std::string_view>& fields) {
   if (!mark.starts_with(kMark) || mark.size() == kMark.size() || mark[kMark.size()] != '\0') return false;
   ByteReader reader(mark.substr(kMark.size() + 1));
@@ -74,7 +74,7 @@ class EmbeddedCodec final : public Codec {
 
   Result<std::string> encode(std::string_view body, std::span<const ManagedEntry> managed) const override {
     if (!codec::is_protobuf(body)) return with_compact_owners(body, managed);
-    // It is in normal form if decoding returns the same; managedFields do not matter for that.
+    // The body is in normal form if decoding returns it unchanged; managedFields do not matter for that.
     Result<std::string> bare = inner_->encode(body, {});
     if (!bare || !codec::is_protobuf(*bare)) return inner_->encode(body, managed);
     Result<Decoded> back = inner_->decode("", *bare, Revision{1});
@@ -86,7 +86,7 @@ class EmbeddedCodec final : public Codec {
                                     std::span<const std::string_view> fields) const override {
     Result<std::string> value = marked(body, managed, fields);
 #ifdef HOLDFAST_CHECK_NORMAL_FORM
-    // Costs as much as the rest of a write: only debug and sanitizer builds check it.
+    // Costs as much as the rest of a write, so only debug and sanitizer builds check it.
     assert(!value || *value == *encode(body, managed));
 #endif
     return value;
@@ -112,7 +112,7 @@ class EmbeddedCodec final : public Codec {
   Result<std::string> marked(std::string_view body, std::span<const ManagedEntry> managed,
                              std::span<const std::string_view> fields) const {
     Result<std::string> value = with_compact_owners(body, managed);
-    // Copying keeps the envelope: where the store's names another version than the body's, there is nothing to copy.
+    // Copying keeps the envelope: if the stored envelope has another version than the body, the value cannot be copied.
     if (!value || !value->ends_with(kEmptyContentType) || type_of(*value) != type_of(body)) return value;
     const std::string mark = mark_for(fields);
     value->pop_back();
@@ -121,20 +121,20 @@ class EmbeddedCodec final : public Codec {
     return value;
   }
 
-  // As Kubernetes has it, for the codec that knows only that.
+  // Converts to Kubernetes' format for the inner codec, which knows only that.
   Result<Decoded> decode_plain(std::string_view key, std::string_view stored, Revision revision) const {
     Result<std::string> plain = kubernetes_value(stored);
     if (!plain) return internal_error("stored object " + std::string(key) + ": " + plain.error().message);
     auto memory = std::make_shared<std::pair<std::string, std::shared_ptr<void>>>(std::move(*plain), nullptr);
     Result<Decoded> decoded = inner_->decode(key, memory->first, revision);
     if (!decoded) return decoded;
-    // Views may point into the bytes that were decoded.
+    // Views may point into the decoded bytes.
     memory->second = std::move(decoded->memory);
     decoded->memory = std::move(memory);
     return decoded;
   }
 
-  // What is in normal form becomes an entry without being decoded. False: it is not, after all.
+  // Turns a value in normal form into an entry without decoding it. False if it is not in normal form after all.
   bool copy(const codec::ProtobufEnvelope& envelope, Revision revision, Decoded& decoded) const {
     if (!read_mark(envelope.content_type, decoded.fields) || decoded.fields.size() != field_names().size())
       return false;
@@ -160,7 +160,7 @@ class EmbeddedCodec final : public Codec {
   void to_fields_v2(Arena& arena, ManagedEntry& entry, bool json) const {
     if (entry.fields_type != ownership::kFieldsV1 || !entry.fields) return;
     std::optional<ownership::FieldSet> set = entry.set;
-    if (!set) set = ownership::faithful_set(arena, *entry.fields, member_order());
+    if (!set) set = ownership::lossless_set(arena, *entry.fields, member_order());
     if (!set) return;
     const std::string bytes = ownership::to_fields_v2(*set);
     if (json && base64_size(bytes.size()) >= entry.fields->size()) return;
@@ -216,7 +216,7 @@ Result<std::string> kubernetes_value(std::string_view embedded) {
   if (!codec::is_protobuf(embedded)) return kubernetes_json(embedded);
   Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(embedded);
   if (!envelope) return envelope.take_error();
-  // Unusual metadata was not written by us, and is left alone.
+  // Unusual metadata was not written by us, and is left unchanged.
   Result<codec::ObjectMetaMessage> meta = codec::read_object_meta(envelope->message);
   bool binary = false;
   if (meta) {

@@ -48,7 +48,7 @@ class AtRestTest : public testing::Test {
   std::shared_ptr<const Codec> embedded = embedded_codec(plain, {});
 };
 
-TEST_F(AtRestTest, WhatItWroteComesBackByCopyingAsDecodingWouldGiveIt) {
+TEST_F(AtRestTest, CopyingAStoredValueGivesTheSameResultAsDecodingIt) {
   const std::string stored = *embedded->encode(body(kNormal), managed());
   EXPECT_THAT(stored, HasSubstr("holdfast/"));
   EXPECT_THAT(stored, Not(HasSubstr("f:metadata")));
@@ -68,7 +68,7 @@ TEST_F(AtRestTest, WhatItWroteComesBackByCopyingAsDecodingWouldGiveIt) {
   EXPECT_EQ(ownership::to_fields_v1(*ownership::parse_fields_v2(arena, *copied->managed[0].fields)), kFields);
 }
 
-TEST_F(AtRestTest, WhatIsKnownToBeInNormalFormIsWrittenAsWhatIsFoundToBe) {
+TEST_F(AtRestTest, EncodeNormalWritesTheSameBytesAsEncode) {
   const std::string as_kubernetes = *plain->encode(body(kNormal), {});
   const Result<Decoded> decoded = plain->decode("k", as_kubernetes, Revision{1});
   ASSERT_TRUE(decoded);
@@ -79,7 +79,7 @@ TEST_F(AtRestTest, WhatIsKnownToBeInNormalFormIsWrittenAsWhatIsFoundToBe) {
             *embedded->encode(body(kNormal), managed()));
 }
 
-TEST_F(AtRestTest, MovedToEtcdItIsWhatKubernetesWouldHaveWritten) {
+TEST_F(AtRestTest, CopyingToEtcdGivesTheBytesOfKubernetes) {
   const std::string stored = *embedded->encode(body(kNormal), managed());
   const std::string as_kubernetes = *plain->encode(body(kNormal), managed());
   EXPECT_EQ(*kubernetes_value(stored), as_kubernetes);
@@ -87,7 +87,7 @@ TEST_F(AtRestTest, MovedToEtcdItIsWhatKubernetesWouldHaveWritten) {
   EXPECT_EQ(*kubernetes_value("{\"kind\":\"Widget\"}\n"), "{\"kind\":\"Widget\"}\n");
 }
 
-TEST_F(AtRestTest, CustomResourcesMoveToEtcdWithFieldsV1) {
+TEST_F(AtRestTest, CopyingCustomResourcesToEtcdConvertsToFieldsV1) {
   Arena arena;
   const std::string_view fields = R"({"f:spec":{"f:replicas":{},"f:template":{"f:containers":{}}}})";
   const std::string binary = ownership::to_fields_v2(*ownership::parse_fields_v1(arena, fields));
@@ -100,7 +100,7 @@ TEST_F(AtRestTest, CustomResourcesMoveToEtcdWithFieldsV1) {
   EXPECT_FALSE(kubernetes_value(broken));
 }
 
-TEST_F(AtRestTest, WhatKubernetesWroteIsRead) {
+TEST_F(AtRestTest, ReadsValuesWrittenByKubernetes) {
   const std::string as_kubernetes = *plain->encode(body(kNormal), managed());
   const Result<Decoded> decoded = embedded->decode("k", as_kubernetes, Revision{42});
   ASSERT_TRUE(decoded);
@@ -108,7 +108,7 @@ TEST_F(AtRestTest, WhatKubernetesWroteIsRead) {
   EXPECT_EQ(*decoded->managed[0].fields, kFields);
 }
 
-TEST_F(AtRestTest, WhatIsNotInNormalFormHasNoMarkAndIsNormalisedOnEntry) {
+TEST_F(AtRestTest, ValuesNotInNormalFormHaveNoMarkAndAreNormalisedWhenRead) {
   const std::string lacks_default =
       body(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[]}})");
   const std::string stored = *embedded->encode(lacks_default, managed());
@@ -116,7 +116,7 @@ TEST_F(AtRestTest, WhatIsNotInNormalFormHasNoMarkAndIsNormalisedOnEntry) {
   EXPECT_THAT(embedded->decode("k", stored, Revision{1})->body, HasSubstr("Always"));
 }
 
-TEST_F(AtRestTest, AnotherVersionsMarkIsNotTrustedButItsFieldsAreRead) {
+TEST_F(AtRestTest, TheMarkOfAnotherVersionIsNotTrustedButItsFieldsAreRead) {
   std::string stored = *embedded->encode(body(kNormal), managed());
   const size_t mark = stored.find("holdfast/");
   stored[mark + 9] = '9';
@@ -135,7 +135,7 @@ TEST_F(AtRestTest, WithTheGateOffFieldsV1IsWrittenAndBothAreRead) {
   EXPECT_EQ(*kubernetes_value(v1), *kubernetes_value(v2));
 }
 
-TEST_F(AtRestTest, FieldsThatAreNoSetStayAsTheyAre) {
+TEST_F(AtRestTest, ManagedFieldsThatAreNotAFieldSetAreKeptUnchanged) {
   const std::string odd = R"({"x:unknown":{}, "f:a":{}})";
   const std::string stored = *embedded->encode(body(kNormal), managed(odd));
   EXPECT_EQ(*embedded->decode("k", stored, Revision{1})->managed[0].fields, odd);

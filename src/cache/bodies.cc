@@ -24,12 +24,12 @@ void* allocate_bytes(size_t bytes) {
 
 // --- Labels ---------------------------------------------------------------------------------------------------------
 
-// Sorted by key; behind it: the ends of all strings, key and value in turn, then the strings.
+// Sorted by key; followed by the end offsets of all strings, keys and values alternating, then the strings.
 struct LabelSet {
   std::atomic<uint32_t> users;
   uint32_t count;
   uint64_t hash;
-  uint32_t bytes;  // Behind this header.
+  uint32_t bytes;  // After this header.
 
   const uint32_t* ends() const { return reinterpret_cast<const uint32_t*>(this + 1); }
   const char* texts() const { return reinterpret_cast<const char*>(ends() + 2 * count); }
@@ -89,7 +89,7 @@ const LabelSet* Bodies::intern_labels(std::vector<std::pair<std::string_view, st
 void Bodies::drop_labels(const LabelSet* labels) {
   if (labels == nullptr) return;
   auto& users = const_cast<LabelSet*>(labels)->users;
-  // The last user goes under the lock, under which it is found.
+  // The last reference is released under the lock that protects lookups.
   uint32_t n = users.load(std::memory_order_relaxed);
   while (n > 1) {
     if (users.compare_exchange_weak(n, n - 1, std::memory_order_release, std::memory_order_relaxed)) return;
@@ -105,21 +105,21 @@ void Bodies::drop_labels(const LabelSet* labels) {
 
 // --- Packed bodies --------------------------------------------------------------------------------------------------
 
-struct Bodies::Shelf {
+struct Bodies::SharedDictionary {
   std::shared_ptr<const Dictionary> dictionary;
   std::atomic<uint64_t> users{1};
 };
 
-// The bytes stand behind it. Counted, because a reader may be unpacking it while it is replaced.
+// Followed by the bytes. Reference counted, because a reader may be unpacking it while it is replaced.
 struct Packed {
-  Bodies::Shelf* shelf;  // Null: the bytes are plain, because packing did not help.
+  Bodies::SharedDictionary* shelf;  // Null if the bytes are plain, because packing did not help.
   std::atomic<uint32_t> users;
   uint32_t bytes;
   const char* data() const { return reinterpret_cast<const char*>(this + 1); }
 };
 static_assert(sizeof(Packed) == 16);
 
-Packed* Bodies::new_packed(Shelf* shelf, std::string_view bytes) {
+Packed* Bodies::new_packed(SharedDictionary* shelf, std::string_view bytes) {
   auto* packed = new (allocate_bytes(sizeof(Packed) + bytes.size()))
       Packed{.shelf = shelf, .users = 1, .bytes = static_cast<uint32_t>(bytes.size())};
   std::memcpy(reinterpret_cast<char*>(packed + 1), bytes.data(), bytes.size());
@@ -129,33 +129,33 @@ Packed* Bodies::new_packed(Shelf* shelf, std::string_view bytes) {
 void Bodies::drop_packed(Packed* packed) {
   if (packed == nullptr || packed->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   sub(packed_bytes_, sizeof(Packed) + packed->bytes);
-  if (packed->shelf != nullptr) drop_shelf(packed->shelf);
+  if (packed->shelf != nullptr) release_dictionary(packed->shelf);
   packed->~Packed();
   std::free(packed);
 }
 
-void Bodies::drop_shelf(Shelf* shelf) {
+void Bodies::release_dictionary(SharedDictionary* shelf) {
   if (shelf->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   sub(dictionary_bytes_, shelf->dictionary->bytes());
   delete shelf;
 }
 
-Bodies::Shelf* Bodies::hold_dictionary() const {
+Bodies::SharedDictionary* Bodies::hold_dictionary() const {
   std::lock_guard lock(dictionary_mutex_);
-  Shelf* shelf = dictionary();
+  SharedDictionary* shelf = dictionary();
   if (shelf != nullptr) shelf->users.fetch_add(1, std::memory_order_relaxed);
   return shelf;
 }
 
-// Null when there is no dictionary yet.
+// Null if there is no dictionary yet.
 Packed* Bodies::pack(std::string_view plain) {
-  Shelf* shelf = hold_dictionary();
+  SharedDictionary* shelf = hold_dictionary();
   if (shelf == nullptr) return nullptr;
   packs_.fetch_add(1, std::memory_order_relaxed);
   const std::string_view bytes = shelf->dictionary->pack(plain);
   Packed* packed;
   if (bytes.empty()) {
-    drop_shelf(shelf);
+    release_dictionary(shelf);
     packed = new_packed(nullptr, plain);
   } else {
     packed = new_packed(shelf, bytes);
@@ -207,18 +207,18 @@ Bodies::Bodies(ownership::Pool& pool, ownership::Pool::Kind kind, bool namespace
     : pool_(pool), kind_(kind), namespaced_(namespaced), limits_(limits) {}
 
 Bodies::~Bodies() {
-  if (Shelf* shelf = dictionary()) drop_shelf(shelf);
+  if (SharedDictionary* shelf = dictionary()) release_dictionary(shelf);
 }
 
 void Bodies::release() {
   {
-    // Hot entries are users, too.
+    // Hot entries hold references, too.
     std::deque<EntryRef> gone;
     std::lock_guard lock(queue_mutex_);
     closed_ = true;
     gone.swap(queue_);
     plain_queue_bytes_.store(0, std::memory_order_relaxed);
-    // Their destructors take no lock of ours but labels' and dictionary's.
+    // `gone` is destroyed after the lock is released.
   }
   if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
@@ -266,7 +266,7 @@ void Bodies::destroy(Entry* entry) {
   if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-// Called with the entry's lock held, or by its only user.
+// Called with the entry's lock held, or by its only owner.
 void Bodies::set_plain(const Entry& entry, Blob plain) {
   if (entry.plain_ != nullptr) sub(plain_bytes_, entry.plain_->size());
   if (plain != nullptr) add(plain_bytes_, plain->size());
@@ -299,6 +299,7 @@ EntryRef Bodies::make(std::string_view key, Revision revision, Decoded decoded, 
 
 EntryRef Bodies::make_like(const Entry& other, Revision revision, std::string body) {
   std::vector<std::string_view> fields;
+  fields.reserve(other.field_count_);
   for (size_t i = 0; i < other.field_count_; ++i) fields.push_back(other.field(i));
   Entry* entry = allocate(other.key(), other.uid(), fields, revision);
   EntryRef ref = EntryRef::adopt(entry);
@@ -323,7 +324,7 @@ void Bodies::enqueue(const EntryRef& entry) {
   add(plain_queue_bytes_, entry->body_bytes());
 }
 
-Bodies::Lying Bodies::lying(const Entry& entry, std::mutex& mutex) {
+Bodies::StoredBody Bodies::stored_body(const Entry& entry, std::mutex& mutex) {
   std::lock_guard lock(mutex);
   if (entry.plain_ != nullptr) return {entry.plain_};
   Packed* const packed = entry.packed_;
@@ -347,7 +348,7 @@ void Bodies::unpack(const Entry& entry, Packed* packed, char* out) {
 std::string_view BodyReader::read(const Entry& entry) { return entry.bodies_->body(entry, *this); }
 
 std::string_view Bodies::body(const Entry& entry, BodyReader& reader) {
-  Lying found = lying(entry, lock_of(entry));
+  StoredBody found = stored_body(entry, lock_of(entry));
   reader.plain_ = std::move(found.plain);
   if (reader.plain_ != nullptr) return *reader.plain_;
   if (reader.memory_bytes_ < entry.body_bytes_) {
@@ -359,7 +360,7 @@ std::string_view Bodies::body(const Entry& entry, BodyReader& reader) {
 }
 
 Blob Bodies::body(const Entry& entry, Entry::Use use) {
-  Lying found = lying(entry, lock_of(entry));
+  StoredBody found = stored_body(entry, lock_of(entry));
   if (found.plain != nullptr) {
     if (use == Entry::Use::Hot) entry.used_.store(true, std::memory_order_relaxed);
     return std::move(found.plain);
@@ -378,13 +379,13 @@ Blob Bodies::body(const Entry& entry, Entry::Use use) {
     }
     if (kept) {
       enqueue(EntryRef::share(entry));
-      cool();
+      pack_cold();
     }
   }
   return plain;
 }
 
-void Bodies::cool() {
+void Bodies::pack_cold() {
   if (!limits_.compress) return;
   while (over_budget() && has_dictionary()) {
     EntryRef oldest;
@@ -399,7 +400,7 @@ void Bodies::cool() {
       }
     }
     sub(plain_queue_bytes_, oldest->body_bytes());
-    // The last reference: it is about to be freed.
+    // The last reference: the entry is about to be freed.
     if (oldest->references_.load(std::memory_order_acquire) == 1) continue;
     Blob plain;
     bool is_packed;
@@ -415,8 +416,8 @@ void Bodies::cool() {
   }
 }
 
-void Bodies::forget_gone() {
-  std::vector<EntryRef> gone;  // Destroyed after the lock is given back.
+void Bodies::release_unreferenced() {
+  std::vector<EntryRef> gone;  // Destroyed after the lock is released.
   std::lock_guard lock(queue_mutex_);
   std::erase_if(queue_, [&](EntryRef& entry) {
     if (entry->references_.load(std::memory_order_acquire) != 1) return false;
@@ -431,29 +432,30 @@ void Bodies::forget_gone() {
 bool Bodies::learn(const std::vector<Blob>& samples) {
   packs_.store(0, std::memory_order_relaxed);
   std::vector<std::string_view> views;
+  views.reserve(samples.size());
   for (const Blob& sample : samples) views.push_back(*sample);
   auto trained = Dictionary::train(views, limits_.dictionary_bytes);
   if (trained == nullptr) return false;
-  if (Shelf* old = hold_dictionary()) {
+  if (SharedDictionary* old = hold_dictionary()) {
     uint64_t plain = 1, packed = 1;
     for (std::string_view sample : views) {
       plain += sample.size();
       packed += old->dictionary->packed_bytes(sample);
     }
-    drop_shelf(old);
+    release_dictionary(old);
     const double old_ratio = static_cast<double>(packed) / static_cast<double>(plain);
     if (trained->expected_ratio() > 0.85 * old_ratio) return false;
   }
   add(dictionary_bytes_, trained->bytes());
   add(trained_, 1);
-  auto* shelf = new Shelf;
+  auto* shelf = new SharedDictionary;
   shelf->dictionary = std::move(trained);
-  Shelf* old;
+  SharedDictionary* old;
   {
     std::lock_guard lock(dictionary_mutex_);
     old = dictionary_.exchange(shelf, std::memory_order_acq_rel);
   }
-  if (old != nullptr) drop_shelf(old);
+  if (old != nullptr) release_dictionary(old);
   return true;
 }
 

@@ -1,10 +1,11 @@
-// Makes entries, and keeps their bodies: plain while they are hot, else packed against a dictionary of the resource.
+// Creates entries and stores their bodies: plain while they are hot, otherwise packed against a dictionary of the
+// resource.
 //
-// Hot entries are in a queue with a budget of bytes. The oldest leaves it unless it was used since it came; what
-// leaves is packed. The dictionary is trained from samples spread over the resource and replaced, bodies and all, when
-// another one would do clearly better.
+// Hot entries are in a queue with a limit on bytes. The oldest is evicted and packed, unless it was used since it was
+// queued. The dictionary is trained from samples spread over the resource and replaced, together with all packed
+// bodies, when another one would be clearly better.
 //
-// Counted: it lives until the cache and the last entry are gone.
+// Reference counted: destroyed with the cache or the last entry, whichever is later.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@
 
 namespace holdfast::cache {
 
-// The value of a label in a set; nothing when it is absent.
+// The value of a label in a set; nullopt if it is absent.
 std::optional<std::string_view> find_label(const LabelSet* labels, std::string_view key);
 
 class Bodies {
@@ -31,33 +32,32 @@ class Bodies {
     uint32_t dictionary_bytes;
     uint32_t dictionary_samples;
   };
-  // One user: the caller, until release().
+  // Starts with one reference, held by the caller until release().
   Bodies(ownership::Pool& pool, ownership::Pool::Kind kind, bool namespaced, Limits limits);
   void release();
 
-  // How the entry begins its life: in the queue of hot ones, or packed at once (a long list being loaded) as far as
-  // there is a dictionary.
+  // Initial state of an entry: in the queue of hot ones, or packed immediately (while a long list is loaded) if there
+  // is a dictionary.
   enum class Begin : uint8_t { Hot, Cold };
   EntryRef make(std::string_view key, Revision revision, Decoded decoded, Begin begin);
-  // The same object with another body that says another revision; labels, fields and ownership are shared.
+  // The same object with another body, for another revision; labels, fields and ownership are shared.
   EntryRef make_like(const Entry& entry, Revision revision, std::string body);
 
   Blob body(const Entry& entry, Entry::Use use);
   std::string_view body(const Entry& entry, BodyReader& reader);
 
-  // Packs what no longer fits the budget. Cheap when there is nothing to do.
-  void cool();
-  // Releases hot entries that nothing else refers to: otherwise deleted objects would stay until the budget is used
-  // up.
-  void forget_gone();
+  // Packs entries beyond the limit. Cheap if there is nothing to do.
+  void pack_cold();
+  // Releases hot entries that have no other reference: otherwise deleted objects would stay until the limit is reached.
+  void release_unreferenced();
   bool over_budget() const { return plain_queue_bytes_.load(std::memory_order_relaxed) > limits_.plain_bytes; }
 
-  // Trains from these bodies, and adopts the result when it does clearly better than what there is (or there is
-  // nothing). True: adopted; repack() every entry then.
+  // Trains a dictionary from these bodies, and adopts it if it is clearly better than the current one or there is none.
+  // If it returns true, repack() every entry.
   bool learn(const std::vector<Blob>& samples);
   void repack(const Entry& entry);
   bool has_dictionary() const { return dictionary() != nullptr; }
-  // Packs since the last learn(): when to look again.
+  // Number of packs since the last learn(), to decide when to train again.
   uint64_t packs_since_learning() const { return packs_.load(std::memory_order_relaxed); }
 
   void usage(Usage& usage) const;
@@ -68,14 +68,14 @@ class Bodies {
   friend class Entry;
   ~Bodies();
 
-  struct Shelf;  // A dictionary and how many bodies are packed with it.
-  static Packed* new_packed(Shelf* shelf, std::string_view bytes);
+  struct SharedDictionary;  // A dictionary and the number of bodies packed with it.
+  static Packed* new_packed(SharedDictionary* shelf, std::string_view bytes);
   void drop_packed(Packed* packed);
-  void drop_shelf(Shelf* shelf);
+  void release_dictionary(SharedDictionary* shelf);
   friend struct Packed;
 
-  Shelf* dictionary() const { return dictionary_.load(std::memory_order_acquire); }
-  Shelf* hold_dictionary() const;
+  SharedDictionary* dictionary() const { return dictionary_.load(std::memory_order_acquire); }
+  SharedDictionary* hold_dictionary() const;
   Packed* pack(std::string_view plain);
 
   Entry* allocate(std::string_view key, std::string_view uid, std::span<const std::string_view> fields,
@@ -83,13 +83,13 @@ class Bodies {
   void destroy(Entry* entry);
   void enqueue(const EntryRef& entry);
   void set_plain(const Entry& entry, Blob plain);
-  // The body as stored: plain, or else packed with one more user.
-  struct Lying {
+  // The body as stored: plain, or packed, with an additional reference.
+  struct StoredBody {
     Blob plain;
     Packed* packed = nullptr;
   };
-  static Lying lying(const Entry& entry, std::mutex& mutex);
-  // Fills `out`, which has room for the plain body, and gives the user of it back.
+  static StoredBody stored_body(const Entry& entry, std::mutex& mutex);
+  // Fills `out`, which has room for the plain body, and releases the reference.
   void unpack(const Entry& entry, Packed* packed, char* out);
 
   const LabelSet* intern_labels(std::vector<std::pair<std::string_view, std::string_view>> labels);
@@ -113,11 +113,11 @@ class Bodies {
 
   std::mutex queue_mutex_;
   std::deque<EntryRef> queue_;  // Hot entries, oldest first.
-  bool closed_ = false;         // Released: entries that live on must not keep each other alive.
+  bool closed_ = false;         // Released: the remaining entries must not keep each other alive.
   std::atomic<uint64_t> plain_queue_bytes_{0};
 
   mutable std::mutex dictionary_mutex_;
-  std::atomic<Shelf*> dictionary_{nullptr};
+  std::atomic<SharedDictionary*> dictionary_{nullptr};
 
   using Counter = std::atomic<uint64_t>;
   Counter entry_bytes_{0}, label_bytes_{0}, raw_bytes_{0}, plain_bytes_{0}, packed_bytes_{0}, dictionary_bytes_{0};

@@ -16,30 +16,23 @@ void Cache::start() {
     std::lock_guard lock(state_->mutex);
     assert(!state_->started);
     state_->started = true;
-    state_->feed_ended = false;
     state_->not_ready_since = state_->clock.monotonic();
   }
   state_->poll_status();
-  spawn(CacheState::feed(state_), [state = state_](std::exception_ptr failure) {
-    if (failure) report_failed_task("cache of " + state->options.resource, failure);
-    std::vector<std::function<void(bool)>> done;
-    {
-      std::lock_guard lock(state->mutex);
-      state->feed_ended = true;
-      if (state->jobs == 0) done.swap(state->closers);
-    }
-    for (auto& one : done) one(true);
-  });
+  spawn(CacheState::feed(state_->working()),
+        [name = "cache of " + state_->options.resource](std::exception_ptr failure) {
+          if (failure) report_failed_task(name, failure);
+        });
 }
 
 namespace {
 Task<void> close_and_wait(std::shared_ptr<CacheState> state, Executor* executor) {
   state->start_close();
-  co_await from_callback<bool>(*executor, [state](std::function<void(bool)> done) {
+  co_await from_callback<bool>(*executor, [work = state->background](std::function<void(bool)> done) {
     {
-      std::lock_guard lock(state->mutex);
-      if (!state->feed_ended || state->jobs > 0) {
-        state->closers.push_back(std::move(done));
+      std::lock_guard lock(work->mutex);
+      if (work->running > 0) {
+        work->closers.push_back(std::move(done));
         return;
       }
     }
@@ -60,9 +53,9 @@ Revision Cache::revision() const {
   std::lock_guard lock(state_->mutex);
   return state_->revision;
 }
-std::optional<Error> Cache::trouble() const {
+std::optional<Error> Cache::last_error() const {
   std::lock_guard lock(state_->mutex);
-  return state_->trouble;
+  return state_->last_error;
 }
 const Codec& Cache::codec() const { return *state_->codec; }
 const Options& Cache::options() const { return state_->options; }
@@ -119,6 +112,6 @@ Counters Cache::counters() const {
   return counters;
 }
 
-int64_t cache_count() { return CacheState::living.load(std::memory_order_relaxed); }
+int64_t cache_count() { return CacheState::live_count.load(std::memory_order_relaxed); }
 
 }  // namespace holdfast::cache

@@ -21,7 +21,7 @@ TestObject object(std::string body, std::map<std::string, std::string> labels = 
 
 // --- Lists ----------------------------------------------------------------------------------------------------------
 
-TEST(CacheTest, HoldsWhatTheStoreHoldsInKeyOrder) {
+TEST(CacheTest, ContainsTheObjectsOfTheStoreInKeyOrder) {
   CacheFixture f;
   f.put("b/x", object("2"));
   f.put("a/y", object("1"));
@@ -45,7 +45,7 @@ TEST(CacheTest, HoldsWhatTheStoreHoldsInKeyOrder) {
   EXPECT_FALSE(snapshot->find("a/z"));
 }
 
-TEST(CacheTest, FollowsTheStoreWhileSnapshotsStayWhatTheyWere) {
+TEST(CacheTest, FollowsTheStoreWhileSnapshotsStayUnchanged) {
   CacheFixture f;
   f.put("a/x", object("old"));
   f.start();
@@ -62,7 +62,7 @@ TEST(CacheTest, FollowsTheStoreWhileSnapshotsStayWhatTheyWere) {
   EXPECT_EQ(f.cache->revision(), Revision{5});
 }
 
-TEST(CacheTest, PagesGoOnWhereTheLastOneEndedAndCountWhatRemains) {
+TEST(CacheTest, PagesContinueAfterTheLastOneAndCountTheRemainingObjects) {
   CacheFixture f;
   for (const char* key : {"a/1", "a/2", "a/3", "b/1", "b/2", "c/1"}) f.put(key, object(key));
   f.start();
@@ -89,7 +89,7 @@ struct SelectorCase {
   std::vector<std::string> want;
 };
 
-TEST(CacheTest, SelectorsPickEntries) {
+TEST(CacheTest, SelectorsFilterEntries) {
   using Operator = LabelRequirement::Operator;
   CacheFixture f;
   f.put("a/1", object("", {{"app", "web"}, {"size", "3"}}, "n1"));
@@ -99,29 +99,27 @@ TEST(CacheTest, SelectorsPickEntries) {
   f.start();
   const std::vector<SelectorCase> cases = {
       {"everything", {}, {"a/1", "a/2", "b/1", "b/2"}},
-      {"a label that is there", {.labels = {{"app", Operator::Exists, {}}}}, {"a/1", "a/2", "b/2"}},
-      {"a label that is not there", {.labels = {{"app", Operator::Absent, {}}}}, {"b/1"}},
-      {"one of several values", {.labels = {{"app", Operator::In, {"db", "web"}}}}, {"a/1", "a/2"}},
-      {"the empty value", {.labels = {{"app", Operator::In, {""}}}}, {"b/2"}},
-      {"no such value, which holds without the label",
+      {"label exists", {.labels = {{"app", Operator::Exists, {}}}}, {"a/1", "a/2", "b/2"}},
+      {"label does not exist", {.labels = {{"app", Operator::Absent, {}}}}, {"b/1"}},
+      {"label in several values", {.labels = {{"app", Operator::In, {"db", "web"}}}}, {"a/1", "a/2"}},
+      {"label in the empty value", {.labels = {{"app", Operator::In, {""}}}}, {"b/2"}},
+      {"label not in, which matches without the label",
        {.labels = {{"app", Operator::NotIn, {"web"}}}},
        {"a/2", "b/1", "b/2"}},
-      {"a greater number", {.labels = {{"size", Operator::Greater, {"3"}}}}, {"a/2"}},
-      {"a smaller number", {.labels = {{"size", Operator::Less, {"12"}}}}, {"a/1"}},
-      {"an indexed field", {.fields = {{0, true, "n1"}}}, {"a/1", "b/1"}},
-      {"an indexed field that is empty", {.fields = {{0, true, ""}}}, {"b/2"}},
-      {"not that field", {.fields = {{0, false, "n1"}}}, {"a/2", "b/2"}},
-      {"a name", {.fields = {{FieldRequirement::kName, true, "1"}}}, {"a/1", "b/1"}},
-      {"a namespace", {.fields = {{FieldRequirement::kNamespace, true, "b"}}}, {"b/1", "b/2"}},
-      {"an indexed field and a label",
-       {.labels = {{"app", Operator::Exists, {}}}, .fields = {{0, true, "n1"}}},
-       {"a/1"}},
+      {"label greater than", {.labels = {{"size", Operator::Greater, {"3"}}}}, {"a/2"}},
+      {"label less than", {.labels = {{"size", Operator::Less, {"12"}}}}, {"a/1"}},
+      {"indexed field", {.fields = {{0, true, "n1"}}}, {"a/1", "b/1"}},
+      {"empty indexed field", {.fields = {{0, true, ""}}}, {"b/2"}},
+      {"indexed field not equal", {.fields = {{0, false, "n1"}}}, {"a/2", "b/2"}},
+      {"name", {.fields = {{FieldRequirement::kName, true, "1"}}}, {"a/1", "b/1"}},
+      {"namespace", {.fields = {{FieldRequirement::kNamespace, true, "b"}}}, {"b/1", "b/2"}},
+      {"indexed field and label", {.labels = {{"app", Operator::Exists, {}}}, .fields = {{0, true, "n1"}}}, {"a/1"}},
   };
   for (const SelectorCase& test : cases) {
     SCOPED_TRACE(test.name);
     EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "", .selector = test.selector}), test.want);
   }
-  // An index honours scope and pages, too.
+  // The index also respects scope and pages.
   const Selector on_n1{.fields = {{0, true, "n1"}}};
   EXPECT_THAT(f.keys(*f.cache->snapshot(), {.scope = "b/", .selector = on_n1}), ElementsAre("b/1"));
   const ListPage page = f.cache->snapshot()->list({.scope = "", .selector = on_n1, .limit = 1});
@@ -131,13 +129,13 @@ TEST(CacheTest, SelectorsPickEntries) {
 
 // --- Freshness ------------------------------------------------------------------------------------------------------
 
-TEST(CacheTest, ALabelSelectorSeesEveryChangeWhateverTheIndexHasGoneThrough) {
+TEST(CacheTest, ALabelSelectorSeesEveryChangeHoweverTheIndexWasEdited) {
   CacheFixture f;
   const auto key_of = [](int i) { return "a/" + std::to_string(1000 + i); };
   const auto labels_of = [](int i) { return object("", {{"app", std::to_string(i % 7)}}); };
   for (int i = 0; i < 300; i += 2) f.put(key_of(i), labels_of(i));
   f.start();
-  // Between the others, in their place, and gone: leaves grow, split and shrink.
+  // Insert in between, replace, and remove: leaves grow, split and shrink.
   for (int i = 1; i < 300; i += 2) f.put(key_of(i), labels_of(i));
   for (int i = 0; i < 300; i += 5) f.put(key_of(i), labels_of(i + 1));
   for (int i = 100; i < 200; ++i) f.remove(key_of(i));
@@ -149,7 +147,7 @@ TEST(CacheTest, ALabelSelectorSeesEveryChangeWhateverTheIndexHasGoneThrough) {
   EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "a/", .selector = threes}), want);
 }
 
-TEST(CacheTest, AConsistentReadSeesEveryWriteAnswered) {
+TEST(CacheTest, AConsistentReadSeesEveryAcknowledgedWrite) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.start();
@@ -161,7 +159,7 @@ TEST(CacheTest, AConsistentReadSeesEveryWriteAnswered) {
   EXPECT_EQ(f.cache->counters().store_fallbacks, 0u);
 }
 
-TEST(CacheTest, ARevisionThatDoesNotComeIsTooLargeAfterThreeSeconds) {
+TEST(CacheTest, AFutureRevisionFailsAsTooLargeAfterThreeSeconds) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.start();
@@ -191,7 +189,7 @@ TEST(CacheTest, AReadWaitsForItsRevision) {
   EXPECT_THAT(f.keys(**answer), ElementsAre("a/x", "a/y"));
 }
 
-TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
+TEST(CacheTest, AConsistentReadFallsBackToTheStoreIfTheFeedIsBehind) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.start();
@@ -199,7 +197,7 @@ TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
   f.executor.run();
   f.put("a/y", object("2"));
   std::optional<Result<Snapshot>> answer;
-  // The feed would try again after 100 ms; no one ticks until the wait is over.
+  // The feed would retry after 100 ms, but there is no tick until the wait has timed out.
   spawn(put_into(f.cache->consistent(f.executor), &answer), [](std::exception_ptr) {});
   f.executor.run();
   EXPECT_FALSE(answer);
@@ -212,9 +210,9 @@ TEST(CacheTest, WhenTheFeedIsBehindAConsistentReadGoesToTheStore) {
   EXPECT_THAT(f.keys(**answer), ElementsAre("a/x", "a/y"));
 }
 
-TEST(CacheTest, WhereProgressIsNotToldReadsAndWatchesBeginWithWhatTheStoreSays) {
+TEST(CacheTest, WithoutProgressNotificationsReadsAndWatchesStartFromTheStore) {
   CacheFixture f;
-  f.store.tell_no_progress();
+  f.store.disable_progress();
   f.put("a/x", object("1"));
   f.start();
   const Revision elsewhere = f.write_elsewhere();
@@ -234,7 +232,7 @@ TEST(CacheTest, WhereProgressIsNotToldReadsAndWatchesBeginWithWhatTheStoreSays) 
                           HasSubstr("ADDED a/y")));
 }
 
-TEST(CacheTest, TheLatestOfOneObjectIsTheStoresAndTheEntryIsSharedWhenTheCacheHasIt) {
+TEST(CacheTest, LatestReadsTheStoreAndSharesTheEntryOfTheCache) {
   CacheFixture f;
   const Revision written = f.put("a/x", object("1"));
   f.start();
@@ -247,7 +245,7 @@ TEST(CacheTest, TheLatestOfOneObjectIsTheStoresAndTheEntryIsSharedWhenTheCacheHa
 
 // --- Exact revisions ------------------------------------------------------------------------------------------------
 
-TEST(CacheTest, EveryRevisionOfTheWindowCanBeReadExactlyWithTheOwnershipOfThatRevision) {
+TEST(CacheTest, EveryRevisionInTheWindowCanBeReadExactlyWithItsOwnership) {
   CacheFixture f;
   f.options.events_per_snapshot = 16;
   f.options.history_events = 500;
@@ -279,7 +277,7 @@ TEST(CacheTest, EveryRevisionOfTheWindowCanBeReadExactlyWithTheOwnershipOfThatRe
       got[std::string(entry->key())] = *entry->body() + f.owners(*entry);
     }
     ASSERT_EQ(got, want);
-    // The index agrees with the keys.
+    // The index is consistent with the keys.
     size_t indexed = 0;
     for (const char* node : {"n0", "n1", "n2"}) {
       indexed += snapshot->list({.scope = "", .selector = {.fields = {{0, true, node}}}}).entries.size();
@@ -289,7 +287,7 @@ TEST(CacheTest, EveryRevisionOfTheWindowCanBeReadExactlyWithTheOwnershipOfThatRe
   EXPECT_EQ(f.cache->counters().store_fallbacks, 0u);
 }
 
-TEST(CacheTest, ARevisionOlderThanTheWindowComesFromTheStoreUntilThatForgets) {
+TEST(CacheTest, ARevisionBeforeTheWindowIsReadFromTheStoreUntilItIsCompacted) {
   CacheFixture f;
   f.options.history_events = 2;
   f.options.history_age = 0ms;
@@ -310,7 +308,7 @@ TEST(CacheTest, ARevisionOlderThanTheWindowComesFromTheStoreUntilThatForgets) {
   EXPECT_EQ(snapshot.error().message, "The resourceVersion for the provided list is too old.");
 }
 
-TEST(CacheTest, KeptStatesExpireWithTheStoresCompaction) {
+TEST(CacheTest, RetainedStatesExpireWhenTheStoreIsCompacted) {
   CacheFixture f;
   f.start();
   const Revision early = f.put("a/x", object("1"));
@@ -351,7 +349,7 @@ TEST(CacheTest, InitialEventsAreTheStateInKeyOrderThenABookmarkThenChanges) {
               ElementsAre("ADDED a/x rv=3;2", "ADDED b/x rv=2;1", "BOOKMARK 3 end", "ADDED a/y rv=4;3"));
 }
 
-TEST(CacheTest, InitialEventsOfAnEmptyResourceAreTheBookmarkAlone) {
+TEST(CacheTest, InitialEventsOfAnEmptyResourceAreOnlyTheBookmark) {
   CacheFixture f;
   f.start();
   Watcher watcher =
@@ -369,12 +367,12 @@ TEST(CacheTest, ASelectorTurnsChangesIntoAddedAndDeleted) {
   f.put("a/x", object("4", {{"app", "db"}}));
   f.put("a/x", object("5", {{"app", "web"}}));
   f.remove("a/x");
-  // Deleted shows what the watcher saw last, with the revision of the change.
+  // Deleted shows the state the watcher saw last, with the revision of the change.
   EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=3;2", "MODIFIED a/x rv=4;3", "DELETED a/x rv=5;3",
                                              "ADDED a/x rv=6;5", "DELETED a/x rv=7;5"));
 }
 
-TEST(CacheTest, WatchersOfAFieldANamespaceOrAnObjectGetTheirsAlone) {
+TEST(CacheTest, WatchersOfAFieldANamespaceOrAnObjectGetOnlyTheirEvents) {
   CacheFixture f;
   f.start();
   Watcher node = f.watch({.selector = {.fields = {{0, true, "n1"}}}});
@@ -391,7 +389,7 @@ TEST(CacheTest, WatchersOfAFieldANamespaceOrAnObjectGetTheirsAlone) {
   EXPECT_THAT(f.events(anywhere), ElementsAre("ADDED a/x rv=2;1", "ADDED b/x rv=3;2", "MODIFIED a/x rv=4;3"));
 }
 
-TEST(CacheTest, EventsCarryTheOwnershipOfTheirRevisionAndDeletedTheLast) {
+TEST(CacheTest, EventsHaveTheOwnershipOfTheirRevisionAndDeletedHasTheLast) {
   CacheFixture f;
   f.start();
   Watcher watcher = f.watch({});
@@ -405,7 +403,7 @@ TEST(CacheTest, EventsCarryTheOwnershipOfTheirRevisionAndDeletedTheLast) {
       seen, ElementsAre(R"(alice{"f:one":{}})", R"(bob{"f:two":{}})", R"(bob{"f:two":{}})", R"(carol{"f:three":{}})"));
 }
 
-TEST(CacheTest, AStartThatHistoryDoesNotReachIsExpired) {
+TEST(CacheTest, AWatchFromBeforeTheHistoryIsExpired) {
   CacheFixture f;
   f.options.history_events = 3;
   f.options.history_age = 0ms;
@@ -421,7 +419,7 @@ TEST(CacheTest, AStartThatHistoryDoesNotReachIsExpired) {
   EXPECT_THAT(f.events(fits), ElementsAre("MODIFIED a/x rv=9;7", "MODIFIED a/x rv=10;8", "MODIFIED a/x rv=11;9"));
 }
 
-TEST(CacheTest, AStartInTheFutureGetsNothingUpToIt) {
+TEST(CacheTest, AWatchFromAFutureRevisionGetsOnlyLaterChanges) {
   CacheFixture f;
   f.start();
   Watcher watcher = f.watch({.start = WatchRequest::Start::After, .revision = Revision{3}});
@@ -431,7 +429,7 @@ TEST(CacheTest, AStartInTheFutureGetsNothingUpToIt) {
   EXPECT_THAT(f.events(watcher), ElementsAre("MODIFIED a/x rv=4;3"));
 }
 
-TEST(CacheTest, HistoryIsKeptByAgeBeyondItsCount) {
+TEST(CacheTest, HistoryIsRetainedByAgeBeyondItsMinimumCount) {
   CacheFixture f;
   f.options.history_events = 2;
   f.options.history_age = 75s;
@@ -446,7 +444,7 @@ TEST(CacheTest, HistoryIsKeptByAgeBeyondItsCount) {
   EXPECT_EQ(f.cache->usage().events, 2u);
 }
 
-TEST(CacheTest, AnEmptiedResourceHoldsNothingOnceItsHistoryIsOld) {
+TEST(CacheTest, AnEmptiedResourceUsesNoMemoryAfterItsHistoryExpired) {
   CacheFixture f;
   f.start();
   const Usage empty = f.cache->usage();
@@ -455,7 +453,7 @@ TEST(CacheTest, AnEmptiedResourceHoldsNothingOnceItsHistoryIsOld) {
     for (int i = 0; i < 300; ++i) f.put("a/" + std::to_string(i), object("x"));
     EXPECT_GT(f.cache->usage().body_raw_bytes, 0u);
     for (int i = 0; i < 300; ++i) f.remove("a/" + std::to_string(i));
-    // Who reconnects soon is told of every deletion.
+    // A client that reconnects soon gets every deletion.
     f.pass(70s);
     EXPECT_GE(f.cache->usage().events, 300u);
     f.pass(10s);
@@ -468,7 +466,7 @@ TEST(CacheTest, AnEmptiedResourceHoldsNothingOnceItsHistoryIsOld) {
   }
 }
 
-TEST(CacheTest, AWatcherThatFallsBehindIsClosedAfterWhatWasQueuedAndNobodyElseNotices) {
+TEST(CacheTest, ASlowWatcherIsClosedAfterItsQueuedEventsAndOthersAreUnaffected) {
   CacheFixture f;
   f.options.watcher_queue_events = 3;
   f.start();
@@ -485,7 +483,7 @@ TEST(CacheTest, AWatcherThatFallsBehindIsClosedAfterWhatWasQueuedAndNobodyElseNo
   EXPECT_EQ(f.cache->counters().slow_watchers, 1u);
 }
 
-TEST(CacheTest, ABurstAfterALostConnectionClosesNobodyWhoKeptUp) {
+TEST(CacheTest, ABurstAfterALostConnectionClosesOnlyWatchersThatWereBehind) {
   CacheFixture f;
   f.options.watcher_queue_events = 3;
   f.start();
@@ -498,13 +496,13 @@ TEST(CacheTest, ABurstAfterALostConnectionClosesNobodyWhoKeptUp) {
   f.executor.run();
   for (int i = 0; i < 10; ++i) f.put("b/" + std::to_string(i), object("x"));
   f.pass(200ms);
-  f.put("c/1", object("x"));  // Nor by what comes right after.
+  f.put("c/1", object("x"));  // Nor does an event right after the burst.
   EXPECT_EQ(f.events(kept_up).size(), 11u);
   EXPECT_EQ(kept_up.end(), Watcher::End::Open);
   EXPECT_EQ(behind.end(), Watcher::End::TooSlow);
 }
 
-TEST(CacheTest, WhileTakingItsInitialStateAWatcherMayBeFarBehind) {
+TEST(CacheTest, AWatcherMayBeFarBehindWhileReadingItsInitialState) {
   CacheFixture f;
   f.options.watcher_queue_events = 3;
   for (int i = 0; i < 10; ++i) f.put("a/" + std::to_string(i), object("x"));
@@ -536,7 +534,7 @@ TEST(CacheTest, BookmarksComeEveryMinuteAndBeforeTheDeadline) {
   EXPECT_THAT(f.events(without), ElementsAre("ADDED a/x rv=2;1"));
 }
 
-TEST(CacheTest, NoBookmarkComesBeforeTheWatchMoved) {
+TEST(CacheTest, NoBookmarkIsSentBeforeTheFirstChange) {
   CacheFixture f;
   f.start();
   Watcher watcher = f.watch({.bookmarks = true});
@@ -544,7 +542,7 @@ TEST(CacheTest, NoBookmarkComesBeforeTheWatchMoved) {
   EXPECT_THAT(f.events(watcher), IsEmpty());
 }
 
-TEST(CacheTest, CancellingEndsAWaitAtOnce) {
+TEST(CacheTest, CancellingEndsAWaitImmediately) {
   CacheFixture f;
   f.start();
   Watcher watcher = f.watch({});
@@ -560,7 +558,7 @@ TEST(CacheTest, CancellingEndsAWaitAtOnce) {
   EXPECT_EQ(f.cache->usage().watchers, 0u);
 }
 
-TEST(CacheTest, EndedWatchesDeliverWhatIsQueuedAndReadsGoOn) {
+TEST(CacheTest, EndedWatchesDeliverQueuedEventsAndReadsContinue) {
   CacheFixture f;
   f.start();
   f.put("a/x", object("1"));
@@ -577,7 +575,7 @@ TEST(CacheTest, EndedWatchesDeliverWhatIsQueuedAndReadsGoOn) {
   EXPECT_TRUE(f.cache->snapshot());
 }
 
-TEST(CacheTest, ClosingTheCacheEndsItsWatchesAndWaits) {
+TEST(CacheTest, ClosingTheCacheEndsItsWatchesAndWaitingReads) {
   CacheFixture f;
   f.start();
   Watcher watcher = f.watch({});
@@ -590,9 +588,42 @@ TEST(CacheTest, ClosingTheCacheEndsItsWatchesAndWaits) {
   EXPECT_EQ(watcher.end(), Watcher::End::Closed);
   ASSERT_TRUE(waiting);
   EXPECT_FALSE(*waiting);
-  // What was handed out lives on.
+  // Snapshots and queued events outlive the cache.
   EXPECT_EQ(*snapshot.find("a/x")->body(), "rv=2;1");
   EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=2;1", "END"));
+}
+
+// Like gRPC: a callback may be destroyed long after it was called, on a thread that nobody waits for.
+class StoreThatKeepsCallbacks : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  void status(store::Callback<store::Status> done) override {
+    kept.push_back(std::make_unique<store::Callback<store::Status>>(std::move(done)));
+    (*kept.back())(store::Status{});
+  }
+  std::vector<std::unique_ptr<store::Callback<store::Status>>> kept;
+};
+
+TEST(CacheTest, ClosingWaitsUntilNoCallbackOfTheStoreReferencesTheCache) {
+  TestClock clock;
+  QueueExecutor executor;
+  StoreThatKeepsCallbacks store(clock);
+  const int64_t before = cache_count();
+  ownership::Pool pool{Gates{}};
+  {
+    Cache cache(store, std::make_shared<TestCodec>(), pool, Executors{&executor, &executor},
+                {.prefix = "/registry/pods/", .resource = "pods"}, clock);
+    cache.start();
+    executor.run();
+    bool closed = false;
+    spawn(cache.close(executor), [&](std::exception_ptr) { closed = true; });
+    executor.run();
+    EXPECT_FALSE(closed);
+    store.kept.clear();
+    executor.run();
+    EXPECT_TRUE(closed);
+  }
+  EXPECT_EQ(cache_count(), before);
 }
 
 // --- Rendering ------------------------------------------------------------------------------------------------------
@@ -628,7 +659,7 @@ TEST(CacheTest, EachFormOfAnEventIsRenderedOnceForAllWatchers) {
   EXPECT_GT(f.cache->usage().rendered_bytes, 0u);
 }
 
-TEST(CacheTest, RenderingsStayInTheirBudget) {
+TEST(CacheTest, RenderingsAreLimitedInMemory) {
   CacheFixture f;
   f.options.rendered_bytes = 1000;
   f.start();
@@ -644,7 +675,7 @@ TEST(CacheTest, RenderingsStayInTheirBudget) {
 
 // --- Trouble --------------------------------------------------------------------------------------------------------
 
-TEST(CacheTest, UntilTheFirstListIsThereReadersAreToldToComeAgain) {
+TEST(CacheTest, BeforeTheFirstListReadsFailWithRetryAfter) {
   CacheFixture f;
   f.store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "no connection to 127.0.0.1:2379"});
   f.start();
@@ -653,7 +684,7 @@ TEST(CacheTest, UntilTheFirstListIsThereReadersAreToldToComeAgain) {
   ASSERT_FALSE(snapshot);
   EXPECT_EQ(snapshot.error().reason, Reason::TooManyRequests);
   EXPECT_EQ(snapshot.error().retry_after_seconds, 1);
-  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("127.0.0.1:2379"));
+  EXPECT_THAT(f.cache->last_error()->message, HasSubstr("127.0.0.1:2379"));
   f.pass(7s);
   EXPECT_EQ(f.cache->snapshot().error().retry_after_seconds, 7);
   f.pass(60s);
@@ -661,17 +692,17 @@ TEST(CacheTest, UntilTheFirstListIsThereReadersAreToldToComeAgain) {
   f.store.set_failure(std::nullopt);
   f.pass(10s);
   EXPECT_TRUE(f.cache->ready());
-  EXPECT_FALSE(f.cache->trouble());
+  EXPECT_FALSE(f.cache->last_error());
 }
 
-// The keys and reasons of what a list could not read.
+// The keys and reasons of values that a list could not decode.
 std::vector<std::string> unreadable(const Snapshot& snapshot, const ListRequest& request) {
   std::vector<std::string> found;
   for (const Unreadable& each : snapshot.list(request).unreadable) found.push_back(each.key + ": " + each.why);
   return found;
 }
 
-TEST(CacheTest, AnEncryptedValueIsRefusedAsSuchAndOthersAreServed) {
+TEST(CacheTest, AnEncryptedValueIsReportedAsSuchAndOthersAreServed) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.put_bytes("a/secret", "k8s:enc:aescbc:v1:key1:...");
@@ -683,14 +714,14 @@ TEST(CacheTest, AnEncryptedValueIsRefusedAsSuchAndOthersAreServed) {
                                     "encrypted (k8s:enc:)")));
 }
 
-TEST(CacheTest, AValueThatCannotBeReadIsAnErrorOfThatObjectAlone) {
+TEST(CacheTest, AnUndecodableValueAffectsOnlyItsObject) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.put_bytes("a/y", "nonsense");
   f.put("b/x", object("1"));
   f.start();
   EXPECT_TRUE(f.cache->ready());
-  EXPECT_FALSE(f.cache->trouble());
+  EXPECT_FALSE(f.cache->last_error());
   const Snapshot now = *f.cache->snapshot();
   EXPECT_THAT(f.keys(now), ElementsAre("a/x", "b/x"));
   EXPECT_EQ(f.cache->usage().unreadable, 1u);
@@ -701,7 +732,7 @@ TEST(CacheTest, AValueThatCannotBeReadIsAnErrorOfThatObjectAlone) {
   EXPECT_THAT(unreadable(now, {}), bad);
   EXPECT_THAT(unreadable(now, {.scope = "a/"}), bad);
   EXPECT_THAT(unreadable(now, {.scope = "b/"}), IsEmpty());
-  // What a page, or a name, does not reach is not its problem.
+  // Values outside the page, or with another name, are not reported.
   EXPECT_THAT(unreadable(now, {.scope = "", .limit = 1}), IsEmpty());
   EXPECT_THAT(unreadable(now, {.scope = "", .limit = 2}), bad);
   EXPECT_THAT(unreadable(now, {.scope = "", .from = "b/"}), IsEmpty());
@@ -718,7 +749,7 @@ TEST(CacheTest, AValueThatCannotBeReadIsAnErrorOfThatObjectAlone) {
   EXPECT_TRUE(f.get(f.cache->latest("a/x", f.executor))->entry);
 }
 
-TEST(CacheTest, WatchersListAgainWhenAValueBecomesUnreadableAndWhenItIsGone) {
+TEST(CacheTest, WatchersAreClosedWhenAValueBecomesUnreadableAndWhenItIsDeleted) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.put("a/y", object("1"));
@@ -732,7 +763,7 @@ TEST(CacheTest, WatchersListAgainWhenAValueBecomesUnreadableAndWhenItIsGone) {
   EXPECT_THAT(f.events(watcher), ElementsAre("END"));
   EXPECT_EQ(watcher.end(), Watcher::End::Relisted);
   EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x"));
-  // Nobody can resume from before: no event says what became of it.
+  // Clients cannot resume from before: no event shows what happened to the object.
   EXPECT_EQ(f.get(f.cache->watch(after(3), f.executor)).error().reason, Reason::Expired);
 
   Watcher second = f.watch(after(4));
@@ -744,15 +775,20 @@ TEST(CacheTest, WatchersListAgainWhenAValueBecomesUnreadableAndWhenItIsGone) {
   EXPECT_THAT(unreadable(*f.cache->snapshot(), {}), IsEmpty());
   EXPECT_EQ(f.cache->usage().unreadable, 0u);
 
-  // One that is repaired is new.
+  // A repaired value is an Added event.
   f.put_bytes("a/z", "nonsense");
   Watcher third = f.watch({});
   f.put("a/z", object("3"));
   EXPECT_THAT(f.events(third), ElementsAre("ADDED a/z rv=8;3"));
   EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x", "a/z"));
+  // The state before the repair still reports it.
+  const Result<Snapshot> before = f.get(f.cache->exactly(Revision{7}, f.executor));
+  ASSERT_TRUE(before);
+  EXPECT_THAT(f.keys(*before), ElementsAre("a/x"));
+  EXPECT_NE(before->find_unreadable("a/z"), nullptr);
 }
 
-TEST(CacheTest, AfterALostConnectionTheFeedGoesOnWithoutAGap) {
+TEST(CacheTest, TheFeedContinuesWithoutAGapAfterALostConnection) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.start();
@@ -763,14 +799,14 @@ TEST(CacheTest, AfterALostConnectionTheFeedGoesOnWithoutAGap) {
   f.put("a/y", object("3"));
   EXPECT_THAT(f.events(watcher), IsEmpty());
   EXPECT_TRUE(f.cache->ready());
-  EXPECT_THAT(f.cache->trouble()->message, HasSubstr("connection lost"));
+  EXPECT_THAT(f.cache->last_error()->message, HasSubstr("connection lost"));
   f.pass(200ms);
   EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/y rv=3;2", "MODIFIED a/y rv=4;3"));
-  EXPECT_FALSE(f.cache->trouble());
+  EXPECT_FALSE(f.cache->last_error());
   EXPECT_EQ(f.cache->counters().relists, 0u);
 }
 
-TEST(CacheTest, WhenTheStoreForgotWhatWasMissedTheCacheListsAgainAndClosesItsWatchers) {
+TEST(CacheTest, TheCacheListsAgainAndClosesItsWatchersIfMissedChangesWereCompacted) {
   CacheFixture f;
   f.put("a/x", object("1"));
   f.put("a/gone", object("1"));
@@ -788,7 +824,7 @@ TEST(CacheTest, WhenTheStoreForgotWhatWasMissedTheCacheListsAgainAndClosesItsWat
   ASSERT_TRUE(f.cache->ready());
   EXPECT_EQ(f.cache->counters().relists, 1u);
   EXPECT_THAT(f.keys(*f.cache->snapshot()), ElementsAre("a/x", "a/y"));
-  // What did not change was not decoded again.
+  // Unchanged objects are not decoded again.
   EXPECT_EQ(f.cache->snapshot()->find("a/x"), unchanged);
   const Result<Watcher> old =
       f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{3}}, f.executor));
@@ -807,7 +843,7 @@ std::string long_body(int i) {
   return body + "unique-" + std::to_string(i);
 }
 
-TEST(CacheTest, BodiesBeyondTheBudgetLieCompressedAndComeBackWhole) {
+TEST(CacheTest, BodiesBeyondTheLimitAreCompressedAndDecompressedOnRead) {
   CacheFixture f;
   f.options.plain_body_bytes = 20000;
   f.options.list_page = 100;
@@ -826,7 +862,7 @@ TEST(CacheTest, BodiesBeyondTheBudgetLieCompressedAndComeBackWhole) {
     ASSERT_EQ(*entry->body(), want);
     ASSERT_EQ(reader.read(*entry), want);
   }
-  // Reading one that is wanted again keeps it plain, until others push it out.
+  // Reading a body with Use::Hot keeps it plain, until others evict it.
   const EntryRef hot = snapshot.find("a/500");
   EXPECT_EQ(hot->body(Entry::Use::Hot), hot->body(Entry::Use::Hot));
   EXPECT_NE(snapshot.find("a/501")->body(), snapshot.find("a/501")->body());
@@ -848,7 +884,7 @@ TEST(CacheTest, ChangedBodiesAreHotAndCoolDown) {
   }
 }
 
-TEST(CacheTest, ADictionaryThatStopsFittingIsReplaced) {
+TEST(CacheTest, ADictionaryThatNoLongerFitsIsReplaced) {
   CacheFixture f;
   f.options.plain_body_bytes = 10000;
   f.options.list_page = 50;
@@ -881,7 +917,7 @@ TEST(CacheTest, WithoutCompressionBodiesStayPlain) {
   EXPECT_EQ(f.cache->usage().body_packed_bytes, 0u);
 }
 
-TEST(CacheTest, EqualLabelsExistOnceAndAllMemoryIsAccountedForAndGivenBack) {
+TEST(CacheTest, EqualLabelsAreSharedAndAllMemoryIsReleased) {
   CacheFixture f;
   f.options.history_events = 1;
   f.options.history_age = 0ms;

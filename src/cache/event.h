@@ -1,4 +1,4 @@
-// One change of the resource, shared by all watchers, and what was rendered of it.
+// One change of the resource, shared by all watchers, and its cached renderings.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace holdfast::cache {
 
-// What events and watchers count; they may outlive the cache.
+// Counters of events and watchers, which may outlive the cache.
 struct SharedCounts {
   std::atomic<uint64_t> renders{0}, hits{0}, bytes{0}, slow_watchers{0};
 };
@@ -34,8 +34,8 @@ class Event {
 
   const EventType type;  // Added, Modified, Deleted.
   const Revision revision;
-  const EntryRef object;    // Null when deleted.
-  const EntryRef previous;  // Null when added.
+  const EntryRef object;    // Null if deleted.
+  const EntryRef previous;  // Null if added.
   const std::chrono::steady_clock::time_point arrived;
 
   // The previous state with this change's revision: sent to watchers that no longer match the object. Built once.
@@ -52,14 +52,14 @@ class Event {
     Blob bytes;
   };
   const std::shared_ptr<SharedCounts> counts_;
-  // Held while rendering: a second caller waits for the first instead of doing it again.
+  // Held while rendering: a second caller waits for the first instead of rendering again.
   mutable std::mutex mutex_;
   mutable EntryRef gone_;
   mutable std::vector<Rendering> renderings_;
 };
 
-// While it lives, what its thread renders of events is known to that thread without locks, and counted for it alone:
-// many watchers of one loop are given the same event in one go.
+// While it exists, its thread finds its own renderings of events without locks and without contended reference counts:
+// many watchers of one loop are given the same event at once.
 class SharedRenderings {
  public:
   SharedRenderings() : outer_(current) { current = this; }
@@ -67,9 +67,9 @@ class SharedRenderings {
   SharedRenderings(const SharedRenderings&) = delete;
   SharedRenderings& operator=(const SharedRenderings&) = delete;
 
-  static thread_local constinit SharedRenderings* current;  // The innermost of this thread, or null.
+  static thread_local constinit SharedRenderings* current;  // The innermost one of this thread, or null.
 
-  // Null: not known.
+  // Null if not found.
   const Blob* find(const Event& event, EventType as, std::string_view form);
   const Blob& keep(std::shared_ptr<const Event> event, EventType as, std::string_view form, const Blob& bytes);
 
@@ -81,11 +81,11 @@ class SharedRenderings {
     Blob bytes;
     uint64_t hits = 0;
   };
-  static constexpr size_t kForms = 4;  // Of one event, usually: watchers ask for few.
+  static constexpr size_t kForms = 4;  // Typical number of forms per event.
 
   SharedRenderings* const outer_;
   std::array<Known, kForms> known_;
-  size_t next_ = 0;  // To be replaced.
+  size_t next_ = 0;  // The next slot to replace.
 };
 
 }  // namespace holdfast::cache

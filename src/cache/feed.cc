@@ -1,4 +1,4 @@
-// Following the store: list, publish, watch, apply, and over again.
+// Follows the store: list, publish, watch, apply, and again.
 #include <algorithm>
 
 #include "base/api_error.h"
@@ -26,14 +26,14 @@ CacheState::CacheState(store::Store& s, std::shared_ptr<const Codec> c, ownershi
                           .dictionary_bytes = options.dictionary_bytes,
                           .dictionary_samples = options.dictionary_samples})) {
   assert(options.prefix.ends_with('/'));
-  // A full queue must still lie inside the history.
+  // A full watcher queue must still be within the history.
   assert(options.watcher_queue_events < options.max_history_events);
-  living.fetch_add(1, std::memory_order_relaxed);
+  live_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 CacheState::~CacheState() {
   bodies.release();
-  living.fetch_sub(1, std::memory_order_relaxed);
+  live_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool CacheState::is_closing() const {
@@ -58,7 +58,7 @@ Result<EntryRef> CacheState::make_entry(std::string_view store_key, std::string_
 
 namespace {
 
-// Something that is being worked on elsewhere, and that one coroutine waits for.
+// Work done elsewhere that one coroutine waits for.
 class Awaited {
  public:
   void finish() {
@@ -87,7 +87,7 @@ class Awaited {
   std::function<void(bool)> waiting_;
 };
 
-// A page that is being read.
+// A page being read.
 struct Fetch : Awaited {
   std::optional<store::StoreResult<store::Page>> page;
 
@@ -105,9 +105,9 @@ struct Fetch : Awaited {
 struct PageWork : Awaited {
   std::shared_ptr<CacheState> state;
   store::Page page;
-  Snapshot before;  // Entries that did not change since are taken from here.
+  Snapshot before;  // Unchanged entries are taken from here.
   Bodies::Begin begin;
-  std::vector<EntryRef> entries;  // Null: unreadable.
+  std::vector<EntryRef> entries;  // Null if unreadable.
   std::mutex mutex;
   std::vector<Unreadable> unreadable;  // Guarded by mutex.
   std::atomic<uint32_t> left{0};
@@ -115,7 +115,7 @@ struct PageWork : Awaited {
   static void start(const std::shared_ptr<PageWork>& work) {
     const size_t count = work->page.items.size();
     work->entries.resize(count);
-    // A few objects are done at once, here.
+    // A few objects are decoded immediately, on this thread.
     constexpr size_t kWorthSplitting = 64;
     if (count < kWorthSplitting) {
       work->run(0, count);
@@ -146,13 +146,13 @@ struct PageWork : Awaited {
         continue;
       }
       entries[i] = std::move(*made);
-      // The stored bytes are not needed any more, and a page of them is large.
+      // The stored bytes are no longer needed, and a page of them is large.
       page.items[i].value = nullptr;
     }
   }
 };
 
-// All entries of the resource at one revision (0: the latest).
+// All entries of the resource at one revision (0 for the latest).
 struct Listing {
   std::vector<EntryRef> entries;
   UnreadableByKey unreadable;
@@ -173,7 +173,7 @@ Task<void> wait_for(std::shared_ptr<Awaited> awaited, Executor* executor) {
                                [awaited](std::function<void(bool)> done) { awaited->wait(std::move(done)); });
 }
 
-// A long list begins: what follows is packed at once, against what its first page teaches.
+// Trains a dictionary from the first page of a long list, so that later pages can be packed immediately.
 Task<void> learn_from(std::shared_ptr<PageWork> work, Executor* executor) {
   co_await from_callback<bool>(*executor, [work](std::function<void(bool)> done) {
     work->state->executors.background->post([work, done] {
@@ -198,10 +198,10 @@ void collect(PageWork& work, Listing& listing) {
   std::move(work.entries.begin(), work.entries.end(), std::back_inserter(listing.entries));
 }
 
-// Reads one page while earlier ones are decoded. Whatever it began has ended when it returns.
+// Reads one page while earlier ones are decoded. Everything it started has ended when it returns.
 Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> state, Revision at, Executor* executor,
                                                   Snapshot before, bool learn) {
-  // More than one, so that no processor waits for the slowest piece of a page.
+  // More than one, so that no CPU waits for the slowest piece of a page.
   constexpr size_t kPagesDecodedAtOnce = 3;
   Listing listing;
   std::optional<store::StoreError> failure;
@@ -215,7 +215,7 @@ Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> st
       decoding.pop_front();
       co_await wait_for(work, executor);
       collect(*work, listing);
-      state->bodies.cool();
+      state->bodies.pack_cold();
       continue;
     }
     co_await wait_for(fetch, executor);
@@ -235,7 +235,7 @@ Task<Result<Listing, store::StoreError>> list_all(std::shared_ptr<CacheState> st
     work->state = state;
     work->page = std::move(*page);
     work->before = before;
-    // A list that fits one page stays plain as far as the budget goes.
+    // A list that fits one page stays plain, within the limit.
     work->begin = first ? Bodies::Begin::Hot : Bodies::Begin::Cold;
     PageWork::start(work);
     decoding.push_back(work);
@@ -262,12 +262,12 @@ Task<Result<Unit>> CacheState::load(std::shared_ptr<CacheState> self) {
   for (const auto& [key, unreadable] : listing->unreadable) self->report_unreadable(unreadable);
   const Revision at = listing->revision;
   std::shared_ptr<Index> index = index_of(*self, std::move(*listing));
-  Wakes wakes;
+  WakeList wakes;
   {
     std::lock_guard lock(self->mutex);
     self->forget_history(at);
     self->ready = true;
-    self->trouble.reset();
+    self->last_error.reset();
     self->publish(std::move(index), at, {}, wakes);
   }
   wakes.run();
@@ -313,13 +313,13 @@ Task<void> CacheState::sleep(std::shared_ptr<CacheState> self, std::chrono::mill
 
 void CacheState::set_not_ready(Error why) {
   log::error("objects cannot be served", {{"resource", options.resource}, {"error", why.message}});
-  Wakes wakes;
+  WakeList wakes;
   {
     std::lock_guard lock(mutex);
     if (ready) not_ready_since = clock.monotonic();
     ready = false;
-    trouble = std::move(why);
-    // There may be changes that the watchers were not told of.
+    last_error = std::move(why);
+    // There may be changes that the watchers have missed.
     end_watchers(Watcher::End::Relisted, wakes);
     for (Waiter& waiter : waiters) {
       wakes.push_back([done = std::move(waiter.done)](bool) { done(false); });
@@ -329,8 +329,8 @@ void CacheState::set_not_ready(Error why) {
   wakes.run();
 }
 
-// Their clients list again. Called with the mutex held.
-void CacheState::end_watchers(Watcher::End why, Wakes& wakes) {
+// Makes their clients list again. Called with the mutex held.
+void CacheState::end_watchers(Watcher::End why, WakeList& wakes) {
   for (auto& [route, watchers] : routes) {
     for (auto& watcher : watchers) watcher->finish(why, wakes);
   }
@@ -339,7 +339,7 @@ void CacheState::end_watchers(Watcher::End why, Wakes& wakes) {
 }
 
 void CacheState::end_watches() {
-  Wakes wakes;
+  WakeList wakes;
   {
     std::lock_guard lock(mutex);
     watches_ended = true;
@@ -348,7 +348,7 @@ void CacheState::end_watches() {
   wakes.run();
 }
 
-// Nothing before `from` can be watched or listed from here any more. Called with the mutex held.
+// From now on nothing before `from` can be watched or listed from memory. Called with the mutex held.
 void CacheState::forget_history(Revision from) {
   window.clear();
   renderings_kept_from = 0;
@@ -372,7 +372,7 @@ Task<void> CacheState::feed(std::shared_ptr<CacheState> self) {
       failure = std::current_exception();
     }
     if (!failure) continue;
-    // What was half done when it was thrown may be wrong now: everything is read again.
+    // The exception may have left an inconsistent state: read everything again.
     report_failed_task("cache of " + self->options.resource, failure);
     self->set_not_ready(internal_error("following the store failed with an exception"));
     co_await sleep(self, self->options.max_retry_delay);
@@ -402,10 +402,10 @@ Task<void> CacheState::list_and_follow(std::shared_ptr<CacheState> self) {
         self->set_not_ready(followed.take_error());
         break;
       }
-      // The watch broke, but may continue where it was: what the cache has stays true as of its revision.
+      // The watch broke, but may resume at its position: the cached state is still valid as of its revision.
       {
         std::lock_guard lock(self->mutex);
-        self->trouble = followed.take_error();
+        self->last_error = followed.take_error();
       }
       co_await sleep(self, delay);
       delay = std::min(delay * 2, self->options.max_retry_delay);
@@ -413,7 +413,7 @@ Task<void> CacheState::list_and_follow(std::shared_ptr<CacheState> self) {
   }
 }
 
-// Applies batches until the watch ends. `relist`: it cannot be resumed.
+// Applies batches until the watch ends. Sets `relist` if it cannot be resumed.
 Task<Result<Unit>> CacheState::follow(std::shared_ptr<CacheState> self, bool& relist) {
   std::shared_ptr<store::Watcher> watch;
   bool waited_for = false;
@@ -424,10 +424,10 @@ Task<Result<Unit>> CacheState::follow(std::shared_ptr<CacheState> self, bool& re
     self->store_watch = watch;
     waited_for = !self->waiters.empty();
   }
-  // A reader may wait for a revision at which nothing of this resource changes.
+  // A reader may be waiting for a revision at which nothing of this resource changes.
   if (waited_for) watch->request_progress();
   while (true) {
-    // Nothing here holds the watch while it waits: letting go of it is how close() ends the wait.
+    // No reference to the watch is held while waiting: close() ends the wait by releasing the last one.
     auto batch = co_await from_callback<store::StoreResult<store::WatchBatch>>(
         *self->executors.feed, [watch = std::move(watch)](store::Callback<store::WatchBatch> done) mutable {
           const std::shared_ptr<store::Watcher> held = std::move(watch);
@@ -460,12 +460,13 @@ void CacheState::apply(const store::WatchBatch& batch) {
     seen = revision;
   }
   std::shared_ptr<const Index> next = current;
-  bool cannot_show = false;  // A value became unreadable, or one that was is gone.
+  bool cannot_show = false;  // A value became unreadable, or an unreadable one was deleted.
+  bool repaired = false;     // An unreadable value was replaced or deleted.
   if (!batch.events.empty()) {
     const TimePoint now = clock.monotonic();
     auto changed = std::make_shared<Index>(*current);
     IndexEdit edit(*changed);
-    std::optional<UnreadableByKey> unreadable;  // Where it differs from that of `current`.
+    std::optional<UnreadableByKey> unreadable;  // Set if it differs from that of `current`.
     const auto edit_unreadable = [&]() -> UnreadableByKey& {
       if (!unreadable) unreadable = current->unreadable == nullptr ? UnreadableByKey{} : *current->unreadable;
       return *unreadable;
@@ -477,7 +478,9 @@ void CacheState::apply(const store::WatchBatch& batch) {
       EntryRef before = found == nullptr ? EntryRef{} : EntryRef::share(*found);
       EntryRef object;
       if (unreadable || current->unreadable != nullptr) {
-        cannot_show |= edit_unreadable().erase(std::string(key)) != 0 && stored->type == store::Event::Type::Deleted;
+        const bool was_unreadable = edit_unreadable().erase(std::string(key)) != 0;
+        cannot_show |= was_unreadable && stored->type == store::Event::Type::Deleted;
+        repaired |= was_unreadable;
       }
       if (stored->type == store::Event::Type::Deleted) {
         if (!before) continue;
@@ -503,27 +506,28 @@ void CacheState::apply(const store::WatchBatch& batch) {
     }
     next = std::move(changed);
   }
-  Wakes wakes;
+  WakeList wakes;
   {
     std::lock_guard lock(mutex);
-    trouble.reset();
+    last_error.reset();
     if (cannot_show) {
       end_watchers(Watcher::End::Relisted, wakes);
       events.clear();
     }
     publish(std::move(next), std::max(batch.revision, seen), std::move(events), wakes);
     if (cannot_show) forget_history(revision);
+    if (repaired) rebuildable_from = revision;
     trim_window(clock.monotonic());
     forget_old_renderings();
   }
   wakes.run();
-  bodies.cool();
+  bodies.pack_cold();
   consider_learning();
 }
 
 // Called with the mutex held.
 void CacheState::publish(std::shared_ptr<const Index> next, Revision next_revision,
-                         std::vector<std::shared_ptr<const Event>> events, Wakes& wakes) {
+                         std::vector<std::shared_ptr<const Event>> events, WakeList& wakes) {
   index = std::move(next);
   revision = next_revision;
   ++batch;
@@ -537,26 +541,18 @@ void CacheState::publish(std::shared_ptr<const Index> next, Revision next_revisi
     checkpoints.push_back({revision, index});
     events_since_checkpoint = 0;
   }
-  for (size_t i = 0; i < waiters.size();) {
-    if (waiters[i].revision <= revision) {
-      wakes.push_back(std::move(waiters[i].done));
-      waiters[i] = std::move(waiters.back());
-      waiters.pop_back();
-    } else {
-      ++i;
-    }
-  }
+  take_due(waiters, [this](const Waiter& waiter) { return waiter.revision <= revision; }, wakes);
 }
 
 // Called with the mutex held.
-void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wakes) {
+void CacheState::dispatch(const std::shared_ptr<const Event>& event, WakeList& wakes) {
   if (watcher_count == 0) return;
   const auto offer = [&](std::string_view route) {
     const auto found = routes.find(route);
     if (found == routes.end()) return;
     const std::vector<std::shared_ptr<WatcherState>>& watchers = found->second;
     for (size_t i = 0; i < watchers.size(); ++i) {
-      if (i + kFetchedAhead < watchers.size()) fetch_ahead(watchers[i + kFetchedAhead].get());
+      if (i + kPrefetchDistance < watchers.size()) prefetch_ahead(watchers[i + kPrefetchDistance].get());
       watchers[i]->offer(event, true, batch, bodies, *codec, wakes);
     }
   };
@@ -580,7 +576,7 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, Wakes& wake
 
 // Called with the mutex held.
 void CacheState::trim_window(TimePoint now) {
-  // Nothing follows in an empty resource: the last deletions would keep their objects forever.
+  // An empty resource gets no more events: the last deletions would keep their objects in memory forever.
   const size_t kept_whatever_their_age = index != nullptr && index->by_key.count() != 0 ? options.history_events : 0;
   while (window.size() > kept_whatever_their_age &&
          (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {
@@ -588,7 +584,7 @@ void CacheState::trim_window(TimePoint now) {
     window.pop_front();
     if (renderings_kept_from > 0) --renderings_kept_from;
   }
-  // A state is of use while there are events behind which one may ask to go back.
+  // A checkpoint is needed only while the window contains events before it.
   while (!checkpoints.empty() && checkpoints.front().revision <= oldest) checkpoints.pop_front();
   std::erase_if(exact, [this](const Kept& kept) { return kept.revision < oldest; });
 }

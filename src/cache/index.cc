@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "cache/bodies.h"
 
@@ -12,10 +13,11 @@ namespace holdfast::cache {
 void Index::assign(std::vector<EntryRef> sorted) {
   by_key.assign(sorted);
   for (auto& [field, tree] : by_field) {
-    // Few values, many entries, and these are in order already: no need to compare their keys again.
+    // There are few values and many entries, already in key order: no need to compare their keys again.
     std::unordered_map<std::string_view, std::vector<EntryRef>, KeyHash> by_value;
     for (const EntryRef& entry : sorted) by_value[entry->field(field)].push_back(entry);
     std::vector<std::string_view> values;
+    values.reserve(by_value.size());
     for (const auto& [value, entries] : by_value) values.push_back(value);
     std::sort(values.begin(), values.end());
     std::vector<EntryRef> ordered;
@@ -66,7 +68,7 @@ const Unreadable* Snapshot::find_unreadable(std::string_view key) const {
 
 namespace {
 
-// An equality on an indexed field: its tree and the value.
+// An equality requirement on an indexed field: its tree and the value.
 struct Narrowed {
   const Tree* tree = nullptr;
   size_t field = 0;
@@ -82,7 +84,7 @@ Narrowed narrowed(const Index& index, const Selector& selector) {
   return {};
 }
 
-// Decimal, as Go's ParseInt takes it.
+// Decimal, like Go's ParseInt.
 std::optional<int64_t> parse_integer(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
@@ -92,7 +94,7 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   if (text.empty()) return std::nullopt;
   int64_t n = 0;
   for (char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
+    if (!is_digit(c)) return std::nullopt;
     if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, c - '0', &n)) return std::nullopt;
   }
   if (negative) return n;
@@ -139,7 +141,7 @@ bool fields_match(const Selector& selector, const Entry& entry) {
                      [&entry](const FieldRequirement& r) { return holds(r, entry); });
 }
 
-// Whether the object of this key may have been selected, as far as the key tells.
+// Whether the object with this key may match the selector, judging by the key only.
 bool may_match(const Selector& selector, std::string_view key) {
   const size_t slash = key.find('/');
   const std::string_view ns = slash == std::string_view::npos ? std::string_view() : key.substr(0, slash);
@@ -150,8 +152,7 @@ bool may_match(const Selector& selector, std::string_view key) {
   });
 }
 
-// Which label sets a selector's requirements hold for. Many entries share a set: it is examined once, as long as it is
-// remembered.
+// Which label sets match a selector. Many entries share a set: the result per set is cached.
 class LabelFilter {
  public:
   explicit LabelFilter(const std::vector<LabelRequirement>& requirements) : requirements_(requirements) {}
@@ -186,7 +187,7 @@ ListPage Snapshot::list(const ListRequest& request) const {
   const Narrowed narrow = narrowed(*index_, selector);
   const std::string end = store::prefix_end(request.scope);
   const auto rank_of_end = [&] { return end.empty() ? count() : index_->by_key.rank({{}, end}); };
-  // Entries by key, up to the end of the scope; or those that have the value, as long as they are in it.
+  // All entries by key, up to the end of the scope; or those with the required value, while they are in scope.
   const Tree& tree = narrow.tree == nullptr ? index_->by_key : *narrow.tree;
   uint64_t left = tree.count();
   if (narrow.tree == nullptr) {
@@ -210,7 +211,7 @@ ListPage Snapshot::list(const ListRequest& request) const {
     if (filter.matches(at.labels()) && fields_match(selector, entry)) page.entries.push_back(EntryRef::share(entry));
   }
   if (page.more) {
-    // Behind the last one examined: no key lies between it and this.
+    // Immediately after the last entry examined.
     page.next = std::string(last->key()) + '\0';
     page.remaining = rank_of_end() - index_->by_key.rank({{}, page.next});
   }

@@ -1,4 +1,4 @@
-// For tests and benchmarks of the cache: pods as kube-apiserver stores them, with one default instead of all of them.
+// For tests and benchmarks of the cache: pods in kube-apiserver's storage format, with a single default.
 #pragma once
 
 #include <memory>

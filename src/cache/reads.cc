@@ -1,4 +1,4 @@
-// Reads, watches and what time asks for.
+// Reads, watches and time-driven work.
 #include <algorithm>
 
 #include "base/api_error.h"
@@ -62,7 +62,7 @@ Task<Result<Snapshot>> CacheState::at_least(std::shared_ptr<CacheState> self, Re
   }
   if (self->can_wait() && co_await wait_for(self, wanted, executor)) co_return self->snapshot();
   if (!self->can_wait()) {
-    // The cache is not told when nothing of it changed; the store knows.
+    // The cache gets no progress when nothing of the resource changes; the store knows.
     Result<Snapshot> read = co_await read_store(self, Revision{}, executor);
     if (!read || read->revision() >= wanted) co_return read;
   }
@@ -92,9 +92,10 @@ Task<Result<Snapshot>> CacheState::consistent(std::shared_ptr<CacheState> self, 
   co_return co_await read_store(self, Revision{}, executor);
 }
 
-// The state at `wanted`, from the next one that is kept by undoing what came after. Called with the mutex held.
-std::optional<Snapshot> CacheState::kept_snapshot(Revision wanted) {
-  if (!ready || wanted > revision || wanted < oldest || wanted < compacted) return std::nullopt;
+// The state at `wanted`, reconstructed from the next retained one by undoing later events. Called with the mutex held.
+std::optional<Snapshot> CacheState::retained_snapshot(Revision wanted) {
+  if (!ready || wanted > revision || wanted < oldest || wanted < rebuildable_from || wanted < compacted)
+    return std::nullopt;
   Snapshot snapshot;
   snapshot.revision_ = wanted;
   for (auto kept = exact.begin(); kept != exact.end(); ++kept) {
@@ -138,7 +139,7 @@ Task<Result<Snapshot>> CacheState::exactly(std::shared_ptr<CacheState> self, Rev
   }
   {
     std::lock_guard lock(self->mutex);
-    if (std::optional<Snapshot> kept = self->kept_snapshot(wanted)) co_return std::move(*kept);
+    if (std::optional<Snapshot> kept = self->retained_snapshot(wanted)) co_return std::move(*kept);
   }
   co_return co_await read_store(self, wanted, executor);
 }
@@ -204,7 +205,7 @@ Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
       watcher->after = revision;
       break;
     case WatchRequest::Start::Initial:
-      // What was read from the store may be ahead of the cache, whose events up to there are then part of it.
+      // A snapshot read from the store may be ahead of the cache, and then includes the cache's events up to there.
       watcher->initial = initial.revision() > revision ? std::move(initial) : snapshot_locked();
       watcher->after = watcher->initial.revision();
       watcher->initial_left = true;
@@ -217,7 +218,7 @@ Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
       }
       watcher->after = asked.revision;
       watcher->limit_ = options.max_history_events + options.watcher_queue_events;
-      Wakes none;
+      WakeList none;
       const auto first =
           std::upper_bound(window.begin(), window.end(), asked.revision,
                            [](Revision r, const std::shared_ptr<const Event>& event) { return r < event->revision; });
@@ -228,7 +229,7 @@ Result<Watcher> CacheState::open(WatchRequest request, Snapshot initial) {
     }
   }
   if (watches_ended) {
-    Wakes nobody;
+    WakeList nobody;
     watcher->finish(Watcher::End::Closed, nobody);
     return Watcher(std::move(watcher));
   }
@@ -263,13 +264,14 @@ void CacheState::ask_progress() {
 }
 
 void CacheState::poll_status() {
+  std::shared_ptr<CacheState> self;
   {
     std::lock_guard lock(mutex);
     if (closing) return;
     last_status_poll = clock.monotonic();
-    ++jobs;
+    self = working_locked();
   }
-  store.status([self = shared_from_this()](store::StoreResult<store::Status> status) {
+  store.status([self = std::move(self)](store::StoreResult<store::Status> status) {
     std::vector<Waiter> hopeless;
     if (status) {
       std::lock_guard lock(self->mutex);
@@ -279,47 +281,20 @@ void CacheState::poll_status() {
       std::erase_if(self->exact, [&](const Kept& kept) { return kept.revision < self->compacted; });
     }
     for (Waiter& waiter : hopeless) waiter.done(false);
-    self->end_job();
   });
-}
-
-void CacheState::end_job() {
-  std::vector<std::function<void(bool)>> done;
-  {
-    std::lock_guard lock(mutex);
-    --jobs;
-    if (jobs == 0 && feed_ended) done.swap(closers);
-  }
-  for (auto& one : done) one(true);
 }
 
 void CacheState::tick() {
   const TimePoint now = clock.monotonic();
-  Wakes reached;
+  WakeList reached;
   std::vector<std::function<void(bool)>> missed;
   bool progress = false, poll = false, forget = false;
   {
     std::lock_guard lock(mutex);
     if (closing) return;
-    for (size_t i = 0; i < waiters.size();) {
-      if (waiters[i].deadline <= now) {
-        missed.push_back(std::move(waiters[i].done));
-        waiters[i] = std::move(waiters.back());
-        waiters.pop_back();
-      } else {
-        ++i;
-      }
-    }
+    take_due(waiters, [now](const Waiter& waiter) { return waiter.deadline <= now; }, missed);
     progress = !waiters.empty() && now - last_progress_request >= options.progress_interval;
-    for (size_t i = 0; i < sleepers.size();) {
-      if (sleepers[i].until <= now) {
-        reached.push_back(std::move(sleepers[i].done));
-        sleepers[i] = std::move(sleepers.back());
-        sleepers.pop_back();
-      } else {
-        ++i;
-      }
-    }
+    take_due(sleepers, [now](const Sleeper& sleeper) { return sleeper.until <= now; }, reached);
     if (ready) {
       constexpr std::chrono::seconds kBeforeDeadline{2};
       for (auto& [route, list] : routes) {
@@ -327,17 +302,17 @@ void CacheState::tick() {
           if (!watcher->request.bookmarks || revision <= watcher->after) continue;
           const TimePoint deadline = watcher->request.deadline;
           const bool last_call =
-              !watcher->last_call_made && deadline != TimePoint::max() && deadline - now <= kBeforeDeadline;
+              !watcher->final_bookmark_sent && deadline != TimePoint::max() && deadline - now <= kBeforeDeadline;
           if (!last_call && now - watcher->last_bookmark < options.bookmark_interval) continue;
           watcher->last_bookmark = now;
-          if (last_call) watcher->last_call_made = true;
+          if (last_call) watcher->final_bookmark_sent = true;
           watcher->bookmark(revision, reached);
         }
       }
       const size_t events = window.size();
       trim_window(now);
       history_shrank |= window.size() != events;
-      // Looking at all hot entries takes a while: not for every event that grows old.
+      // Scanning all hot entries takes a while, so not on every expired event.
       if (history_shrank && now - last_forgotten >= std::chrono::seconds(1)) {
         history_shrank = false;
         last_forgotten = now;
@@ -348,17 +323,18 @@ void CacheState::tick() {
   }
   reached.run();
   for (auto& wake : missed) wake(false);
-  if (forget) bodies.forget_gone();
+  if (forget) bodies.release_unreferenced();
   if (progress) ask_progress();
   if (poll) poll_status();
   consider_learning();
 }
 
-// Trains a dictionary in the background: the first one when bodies no longer fit their budget; later ones when so many
-// bodies were packed that they may resemble each other in other ways by now.
+// Trains a dictionary in the background: the first one when bodies no longer fit their limit; later ones when so many
+// bodies were packed that their content may have changed in character.
 void CacheState::consider_learning() {
   if (!options.compress_bodies) return;
   const bool first = !bodies.has_dictionary() && bodies.over_budget();
+  std::shared_ptr<CacheState> self;
   {
     std::lock_guard lock(mutex);
     if (closing || learning || !ready) return;
@@ -367,15 +343,12 @@ void CacheState::consider_learning() {
                        bodies.packs_since_learning() > std::max<uint64_t>(entries / 2, options.dictionary_samples);
     if (!first && !again) return;
     learning = true;
-    ++jobs;
+    self = working_locked();
   }
-  executors.background->post([self = shared_from_this()] {
+  executors.background->post([self = std::move(self)] {
     self->learn();
-    {
-      std::lock_guard lock(self->mutex);
-      self->learning = false;
-    }
-    self->end_job();
+    std::lock_guard lock(self->mutex);
+    self->learning = false;
   });
 }
 
@@ -387,9 +360,10 @@ void CacheState::learn() {
   }
   const std::vector<EntryRef> entries = now.list({}).entries;
   if (entries.empty()) return;
-  // Spread over all keys: neighbours resemble each other too much.
+  // Spread over all keys: neighbours are too similar.
   std::vector<Blob> samples;
   const size_t count = std::min<size_t>(entries.size(), options.dictionary_samples);
+  samples.reserve(count);
   for (size_t i = 0; i < count; ++i) samples.push_back(entries[i * entries.size() / count]->body());
   if (bodies.learn(samples)) {
     samples.clear();
@@ -398,11 +372,36 @@ void CacheState::learn() {
       bodies.repack(*entry);
     }
   }
-  bodies.cool();
+  bodies.pack_cold();
+}
+
+std::shared_ptr<CacheState> CacheState::working() {
+  std::lock_guard lock(mutex);
+  return working_locked();
+}
+
+std::shared_ptr<CacheState> CacheState::working_locked() {
+  if (std::shared_ptr<CacheState> now = work.lock()) return now;
+  {
+    std::lock_guard counting(background->mutex);
+    ++background->running;
+  }
+  std::shared_ptr<CacheState> begun(this, [owner = shared_from_this()](CacheState*) mutable {
+    const std::shared_ptr<BackgroundWork> ended = owner->background;
+    owner.reset();
+    std::vector<std::function<void(bool)>> done;
+    {
+      std::lock_guard lock(ended->mutex);
+      if (--ended->running == 0) done.swap(ended->closers);
+    }
+    for (auto& one : done) one(true);
+  });
+  work = begun;
+  return begun;
 }
 
 void CacheState::start_close() {
-  Wakes wakes;
+  WakeList wakes;
   std::shared_ptr<store::Watcher> watch;
   {
     std::lock_guard lock(mutex);
@@ -416,7 +415,7 @@ void CacheState::start_close() {
     for (Sleeper& sleeper : sleepers) wakes.push_back(std::move(sleeper.done));
     sleepers.clear();
   }
-  // Destroying it answers the feed's pending next().
+  // Destroying it completes the feed's pending next().
   watch.reset();
   wakes.run();
 }

@@ -1,5 +1,5 @@
-// For tests of the cache: a resource whose stored values are a few readable lines, a clock and an executor that the
-// test owns, and a cache on a store in memory.
+// For tests of the cache: a resource whose stored values are a few readable lines, a manual clock and executor, and a
+// cache on an in-memory store.
 //
 //   uid u1
 //   label app=web
@@ -173,7 +173,7 @@ struct CacheFixture {
     executor.run();
     return revision;
   }
-  // Something elsewhere in the store: revisions advance, nothing of the resource changes.
+  // Writes outside the prefix of the resource: the revision advances, nothing of the resource changes.
   Revision write_elsewhere() {
     static int i = 0;
     return write(store::create("/registry/other/" + std::to_string(++i), store::make_blob("x")));
@@ -185,7 +185,7 @@ struct CacheFixture {
     executor.run();
   }
 
-  // The result of a task that ends without time passing.
+  // The result of a task that completes without time passing.
   template <class T>
   T get(Task<T> task) {
     std::optional<T> out;
@@ -202,7 +202,7 @@ struct CacheFixture {
     EXPECT_TRUE(watcher) << watcher.error().message;
     return std::move(*watcher);
   }
-  // Everything that is queued, one text an event: "ADDED a/x rv=3;body".
+  // All queued events, one string each: "ADDED a/x rv=3;body".
   std::vector<std::string> events(Watcher& watcher) {
     std::vector<std::string> out;
     while (watcher.pending()) {

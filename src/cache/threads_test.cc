@@ -1,5 +1,5 @@
-// Writers, watchers and readers on several threads, for ThreadSanitizer; and what a watcher is promised: every change
-// once, in order, none skipped, so that what it saw adds up to the state.
+// Writers, watchers and readers on several threads, for ThreadSanitizer. Also checks the guarantee of watchers: every
+// change once, in order, none skipped, so that the events they saw add up to the state.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -45,7 +45,7 @@ struct World {
 
 std::string body_of(int i) { return std::string(200, 'b') + " the same in all of them " + std::to_string(i); }
 
-// What one watcher made of its events, by key.
+// The state reconstructed from the events of one watcher, by key.
 using Seen = std::map<std::string, uint64_t>;
 
 Task<void> follow(World* world, WatchRequest request, Seen* seen, Revision until) {
@@ -72,7 +72,7 @@ Task<void> follow(World* world, WatchRequest request, Seen* seen, Revision until
       const std::string key(delivery.object()->key());
       const Blob bytes = delivery.render("form", [](const Delivery& d) { return *d.object()->body(); });
       if (bytes->rfind("rv=" + std::to_string(delivery.revision.value) + ";", 0) != 0) std::terminate();
-      // The ownership belongs to the body.
+      // The ownership matches the body.
       if (*delivery.object()->ownership().fields_v1(0) != "{\"f:" + std::string(delivery.object()->uid()) + "\":{}}")
         std::terminate();
       if (delivery.type == EventType::Deleted) {
@@ -101,7 +101,7 @@ Task<void> read(World* world, uint32_t seed) {
   }
 }
 
-TEST(CacheThreadsTest, WhatWatchersSeeAddsUpToTheStateWhileEverybodyWorks) {
+TEST(CacheThreadsTest, EventsAddUpToTheStateUnderConcurrentLoad) {
   World world;
   const auto write = [&world](store::Operation operation) {
     Revision at;
@@ -150,7 +150,7 @@ TEST(CacheThreadsTest, WhatWatchersSeeAddsUpToTheStateWhileEverybodyWorks) {
         } else {
           mine[key] = write(store::create(key, stored(i)));
         }
-        // A lost connection now and then.
+        // Lose the connection occasionally.
         if (w == 0 && i % 200 == 100) world.store.break_watchers({store::ErrorKind::Unavailable, "lost"});
       }
     });

@@ -10,7 +10,7 @@ struct TreeNode {
   std::atomic<uint32_t> users{1};
   uint16_t count = 0;
   const bool leaf;
-  const uint64_t edit;  // Who may change it.
+  const uint64_t edit;  // The edit that may change this node.
 
   TreeNode(bool is_leaf, uint64_t id) : leaf(is_leaf), edit(id) {}
 };
@@ -46,7 +46,7 @@ struct Leaf : TreeNode {
 
 struct Child {
   TreeNode* node;      // One reference.
-  const Entry* first;  // Held by the leaf it is in.
+  const Entry* first;  // Kept alive by its leaf.
   uint64_t below;
 };
 
@@ -91,7 +91,6 @@ Position position_of(Order order, const Entry& entry) {
   return {order.field < 0 ? std::string_view{} : entry.field(static_cast<size_t>(order.field)), entry.key()};
 }
 
-// Entry before position?
 bool before(Order order, const Entry& entry, const Position& position) {
   if (order.field >= 0) {
     const int c = entry.field(static_cast<size_t>(order.field)).compare(position.value);
@@ -113,7 +112,7 @@ uint32_t lower_bound(Order order, const Leaf& leaf, const Position& position) {
                                            [&](const Entry* e) { return before(order, *e, position); });
   return static_cast<uint32_t>(found - leaf.entries);
 }
-// The child in which the position lies: the last whose first entry is not behind it, or the first of all.
+// The child that contains the position: the last one whose first entry is not after it, or the first child.
 uint32_t child_for(Order order, const Inner& inner, const Position& position) {
   const auto* found = std::partition_point(inner.children + 1, inner.children + inner.count,
                                            [&](const Child& c) { return at_or_before(order, *c.first, position); });
@@ -125,7 +124,7 @@ uint64_t next_edit() {
   return id.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// One edit at work on nodes.
+// Applies one edit to nodes.
 class Editor {
  public:
   Editor(Order order, std::atomic<uint64_t>& bytes, uint64_t id) : order_(order), bytes_(bytes), id_(id) {}
@@ -140,7 +139,7 @@ class Editor {
   }
   static Child child(TreeNode* node) { return {node, first_of(node), below(node)}; }
 
-  // The node itself when this edit made it, else a copy in its place; takes the reference.
+  // The node itself if this edit created it, otherwise a copy in its place; consumes the reference.
   TreeNode* own(TreeNode* node) {
     if (node->edit == id_) return node;
     TreeNode* copy;
@@ -160,7 +159,7 @@ class Editor {
     return copy;
   }
 
-  // Both take the node's reference and give the changed node's; `split` gets a new right neighbour.
+  // Both consume the node's reference and return the changed node's; `split` receives a new right neighbour.
   TreeNode* put(TreeNode* node, const Position& position, EntryRef entry, TreeNode*& split) {
     node = own(node);
     if (node->leaf) {
@@ -175,7 +174,7 @@ class Editor {
         leaf.insert(at, entry.release());
         return node;
       }
-      // Keys often come in ascending order: then the left one stays full.
+      // Keys often arrive in ascending order: then keep the left leaf full.
       const uint32_t keep = at == kLeafEntries ? kLeafEntries : kLeafEntries / 2;
       Leaf* right = new_leaf();
       right->take(0, leaf, keep, kLeafEntries - keep);
@@ -214,7 +213,7 @@ class Editor {
     return node;
   }
 
-  // Null when the node became empty. The entry must exist.
+  // Null if the node became empty. The entry must exist.
   TreeNode* erase(TreeNode* node, const Position& position) {
     node = own(node);
     if (node->leaf) {
@@ -255,7 +254,7 @@ class Editor {
     --count;
   }
 
-  // Joins child `at` with its right neighbour when together they would be well below full.
+  // Merges child `at` with its right neighbour if together they would be well below full.
   void merge(Inner& inner, uint32_t at) {
     TreeNode* left = inner.children[at].node;
     TreeNode* right = inner.children[at + 1].node;
@@ -368,8 +367,7 @@ const Entry& Tree::Cursor::operator*() const {
 
 namespace {
 
-// Entries lie anywhere in memory. A walk over all of them spends its time waiting for them, unless they are asked for
-// early.
+// Entries are scattered in memory. A walk over all of them is dominated by cache misses, unless they are prefetched.
 constexpr uint32_t kAhead = 8;
 
 void fetch(const Leaf& leaf, uint32_t at) {
@@ -384,7 +382,7 @@ void Tree::Cursor::next() {
   if (ahead_ == Ahead::Fetch) fetch(*as_leaf(step.node), step.at + kAhead);
 }
 
-// Past the end of a node: continues at its right neighbour.
+// At the end of a node, continues at its right neighbour.
 void Tree::Cursor::settle() {
   while (depth_ > 0 && steps_[depth_ - 1].at == steps_[depth_ - 1].node->count) {
     if (--depth_ > 0) ++steps_[depth_ - 1].at;

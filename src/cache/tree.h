@@ -1,13 +1,13 @@
-// An ordered set of entries that is never changed in place: an edit copies the nodes on its way, shares all others, and
-// gives a new tree. Old trees stay unchanged for as long as they are referenced.
+// A persistent ordered set of entries: an edit copies the nodes on its path, shares all others, and creates a new tree.
+// Old trees stay unchanged for as long as they are referenced.
 //
 //   inner:  [ child, its first entry, count below ] ...     up to 32
 //   leaf:   [ entry ] ... [ its labels ] ...                  up to 64
 //
-// Labels are in the leaf, too, so that a selector skips entries without touching them: they are anywhere in
-// memory, and waiting for them would be most of the work.
+// Labels are stored in the leaf as well, so that a selector can skip entries without touching them: they are scattered
+// in memory, and the cache misses would be most of the work.
 //
-// Threading: a Tree is immutable and may be read and copied by anyone; one thread edits.
+// Threading: a Tree is immutable and may be read and copied on any thread; only one thread edits.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@
 
 namespace holdfast::cache {
 
-// By what a tree is ordered: by key, or by an indexed field and then by key.
+// The order of a tree: by key, or by an indexed field and then by key.
 struct Order {
-  int field = -1;  // Position of the field; -1: key alone.
+  int field = -1;  // Position of the field; -1 for key only.
 };
 
-// A place in the order. Without a field only `key` counts.
+// A position in the order. Without a field only `key` counts.
 struct Position {
   std::string_view value;
   std::string_view key;
@@ -35,7 +35,7 @@ struct TreeNode;  // Private.
 
 class Tree {
  public:
-  // Bytes of all nodes alive of all trees that come from one another.
+  // Bytes of all live nodes of all trees derived from one another.
   using Bytes = std::shared_ptr<std::atomic<uint64_t>>;
 
   Tree(Order order, Bytes bytes) : order_(order), bytes_(std::move(bytes)) {}
@@ -43,23 +43,23 @@ class Tree {
   Tree& operator=(Tree other) noexcept;
   ~Tree();
 
-  // `sorted` in the order of this tree, distinct.
+  // `sorted` must be in the order of this tree, without duplicates.
   void assign(const std::vector<EntryRef>& sorted);
 
   uint64_t count() const;
   const Entry* find(Position position) const;
-  // Entries before the position.
+  // Number of entries before the position.
   uint64_t rank(Position position) const;
 
-  // Entries from a position on.
+  // Iterates over the entries from a position on.
   class Cursor {
    public:
-    // Whether entries are fetched into the processor's cache ahead of their turn: not where most are skipped.
+    // Whether to prefetch entries into the CPU cache: not worth it if most are skipped.
     enum class Ahead : uint8_t { Fetch, Leave };
-    Cursor(const Tree& tree, Position from, Ahead ahead = Ahead::Fetch);  // The tree outlives it.
+    Cursor(const Tree& tree, Position from, Ahead ahead = Ahead::Fetch);  // The tree must outlive it.
     explicit operator bool() const { return depth_ > 0; }
     const Entry& operator*() const;
-    const LabelSet* labels() const;  // Of that entry.
+    const LabelSet* labels() const;  // Of the current entry.
     void next();
 
    private:
@@ -74,13 +74,14 @@ class Tree {
     const Ahead ahead_;
   };
 
-  // Several changes at once: nodes are copied the first time they are touched. The tree is the edit's until it ends.
+  // Several changes at once: nodes are copied the first time they are touched. The tree must not be used until the edit
+  // ends.
   class Edit {
    public:
     explicit Edit(Tree& tree);
-    // Adds it, or replaces the entry in its place.
+    // Adds the entry, or replaces the one at its position.
     void put(EntryRef entry);
-    // Nothing happens when there is no such entry.
+    // Does nothing if there is no such entry.
     void erase(Position position);
 
    private:

@@ -42,7 +42,7 @@ void expect_same(const Tree& tree, const Model& model) {
   ASSERT_EQ(want, model.end());
 }
 
-TEST_F(TreeTest, RandomEditsAgreeWithAMapAndOldTreesStayWhatTheyWere) {
+TEST_F(TreeTest, RandomEditsAgreeWithAMapAndOldTreesStayUnchanged) {
   for (int field : {-1, 0}) {
     std::mt19937 random(static_cast<uint32_t>(field + 7));
     Tree tree(Order{field}, bytes);
@@ -68,7 +68,7 @@ TEST_F(TreeTest, RandomEditsAgreeWithAMapAndOldTreesStayWhatTheyWere) {
     }
     expect_same(tree, model);
     for (const auto& [old_tree, old_model] : kept) expect_same(old_tree, old_model);
-    // Positions, found and counted.
+    // Finding and counting positions.
     for (int i = 0; i < 500; ++i) {
       const std::string key = "k" + std::to_string(random() % 3000);
       const std::string node = field < 0 ? "" : "n" + std::to_string(std::hash<std::string>()(key) % 7);
@@ -89,7 +89,7 @@ TEST_F(TreeTest, RandomEditsAgreeWithAMapAndOldTreesStayWhatTheyWere) {
   EXPECT_EQ(bytes->load(), 0u);
 }
 
-TEST_F(TreeTest, ALongSortedListIsBuiltAtOnceAndCanBeEdited) {
+TEST_F(TreeTest, ALongSortedListIsBuiltInOneStepAndCanBeEdited) {
   std::vector<EntryRef> sorted;
   Model model;
   for (int i = 0; i < 10000; ++i) {

@@ -4,7 +4,7 @@
 
 namespace holdfast::cache {
 
-const std::shared_ptr<const Event>& Wakes::Resumption::share(const std::shared_ptr<const Event>& event) {
+const std::shared_ptr<const Event>& WakeList::Resumption::share(const std::shared_ptr<const Event>& event) {
   if (last != event.get()) {
     last = event.get();
     shared = {std::make_shared<std::shared_ptr<const Event>>(event), last};
@@ -12,20 +12,20 @@ const std::shared_ptr<const Event>& Wakes::Resumption::share(const std::shared_p
   return shared;
 }
 
-Wakes::Resumption& Wakes::at(Executor& where) {
+WakeList::Resumption& WakeList::at(Executor& where) {
   for (Resumption& known : resumptions_) {
     if (known.where == &where) return known;
   }
   return resumptions_.emplace_back(Resumption{&where});
 }
 
-void Wakes::run() {
-  // Watchers first: a read that waits for a revision may continue without a pause.
+void WakeList::run() {
+  // Watchers first: a read that waits for a revision may continue synchronously.
   for (Resumption& resumption : resumptions_) {
     resumption.where->post([handles = std::move(resumption.handles)] {
       const SharedRenderings here;
       for (size_t i = 0; i < handles.size(); ++i) {
-        if (i + kFetchedAhead < handles.size()) fetch_ahead(handles[i + kFetchedAhead].address());
+        if (i + kPrefetchDistance < handles.size()) prefetch_ahead(handles[i + kPrefetchDistance].address());
         handles[i].resume();
       }
     });
@@ -33,12 +33,12 @@ void Wakes::run() {
   for (auto& callback : callbacks_) callback(true);
 }
 
-void WatcherState::wake(Wakes& wakes) {
+void WatcherState::wake(WakeList& wakes) {
   if (waiting_) wakes.at(*waiting_on_).handles.push_back(std::exchange(waiting_, nullptr));
 }
 
 void WatcherState::offer(const std::shared_ptr<const Event>& event, bool routed, uint64_t batch, Bodies& bodies,
-                         const Codec& codec, Wakes& wakes) {
+                         const Codec& codec, WakeList& wakes) {
   if (event->revision <= after) return;
   const bool all = routed && takes_all_;
   const auto mine = [&](const EntryRef& entry) {
@@ -57,7 +57,7 @@ void WatcherState::offer(const std::shared_ptr<const Event>& event, bool routed,
   push(std::move(delivery), event, batch, wakes);
 }
 
-void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, Wakes& wakes) {
+void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, WakeList& wakes) {
   std::lock_guard lock(mutex_);
   if (has_ended()) return;
   if (batch != batch_) {
@@ -65,7 +65,7 @@ void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& e
     queued_before_ = queued();
   }
   if (queued_before_ >= limit_ && queued() >= limit_) {
-    // What is queued still arrives, in order and without a gap; then the watch ends.
+    // Queued events are still delivered, in order and without a gap; then the watch ends.
     end_ = Watcher::End::TooSlow;
     counts->slow_watchers.fetch_add(1, std::memory_order_relaxed);
     return wake(wakes);
@@ -78,20 +78,20 @@ void WatcherState::push(Delivery delivery, const std::shared_ptr<const Event>& e
   }
 }
 
-void WatcherState::put(Delivery delivery, const std::shared_ptr<const Event>& event, Wakes& wakes) {
+void WatcherState::put(Delivery delivery, const std::shared_ptr<const Event>& event, WakeList& wakes) {
   if (!waiting_) {
     delivery.event_ = event;
     queue_.push_back(std::move(delivery));
     return;
   }
-  Wakes::Resumption& resumption = wakes.at(*waiting_on_);
+  WakeList::Resumption& resumption = wakes.at(*waiting_on_);
   if (event) delivery.event_ = resumption.share(event);
   waiting_out_->push_back(std::move(delivery));
   handed_.store(true, std::memory_order_relaxed);
   resumption.handles.push_back(std::exchange(waiting_, nullptr));
 }
 
-void WatcherState::bookmark(Revision revision, Wakes& wakes) {
+void WatcherState::bookmark(Revision revision, WakeList& wakes) {
   Delivery delivery;
   delivery.revision = revision;
   std::lock_guard lock(mutex_);
@@ -99,7 +99,7 @@ void WatcherState::bookmark(Revision revision, Wakes& wakes) {
   put(std::move(delivery), nullptr, wakes);
 }
 
-void WatcherState::finish(Watcher::End why, Wakes& wakes) {
+void WatcherState::finish(Watcher::End why, WakeList& wakes) {
   std::lock_guard lock(mutex_);
   if (!has_ended() || why == Watcher::End::Cancelled) end_ = why;
   wake(wakes);
@@ -132,13 +132,13 @@ bool WatcherState::take_queued(size_t max, std::vector<Delivery>& out) {
   if (taken_ == 0 && out.empty() && queue_.size() <= max) {
     out.swap(queue_);
   } else {
-    for (; waits_in_queue() > 0 && out.size() < max; ++taken_) out.push_back(std::move(queue_[taken_]));
-    if (waits_in_queue() == 0) {
+    for (; queue_length() > 0 && out.size() < max; ++taken_) out.push_back(std::move(queue_[taken_]));
+    if (queue_length() == 0) {
       queue_.clear();
       taken_ = 0;
     }
   }
-  // Initial state and replay are behind it: from now on it must keep up.
+  // Initial state and replay are done: from now on the watcher must keep up.
   if (queued() < base_limit_) limit_ = base_limit_;
   return !out.empty() || has_ended();
 }
@@ -195,14 +195,14 @@ Watcher::~Watcher() {
 }
 
 bool Watcher::Next::await_ready() {
-  // What a burst needed is not kept by everybody who saw it.
+  // Do not keep the memory of a burst for every watcher that saw it.
   constexpr size_t kKept = 64;
   if (out.capacity() > kKept) {
     out = {};
   } else {
     out.clear();
   }
-  // What is queued is examined where it can be waited for too, under one lock.
+  // Queued events are checked in await_suspend, where it can also start to wait, under one lock.
   return state.initial_left && state.take(max, out);
 }
 bool Watcher::Next::await_suspend(std::coroutine_handle<> follower) { return state.wait(executor, follower, max, out); }
@@ -211,7 +211,7 @@ void Watcher::Next::await_resume() { state.resumed(max, out); }
 bool Watcher::pending() const { return state_->pending(); }
 
 void Watcher::cancel() {
-  Wakes wakes;
+  WakeList wakes;
   if (const std::shared_ptr<CacheState> cache = state_->cache.lock()) cache->forget(*state_);
   state_->finish(End::Cancelled, wakes);
   wakes.run();

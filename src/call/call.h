@@ -1,9 +1,10 @@
-// One request while it is served: what was asked, by whom, for which resource, and the form of the response. The
-// verbs share this; everything else that a verb needs is passed separately.
+// The state of one request while it is handled: the target, the user, the resource, and the negotiated response format.
+// Shared by all verbs; any other dependencies of a verb are passed separately.
 //
-//   net::Request --RequestInfo--> Call --negotiate_answer()--> view --> respond(), respond_error(), ...
+//   net::Request --RequestInfo--> Call --negotiate_response()--> view --> respond(), respond_error(), ...
 //
-// Threading and lifetime: a Call belongs to its request's event loop and lives in the frame of Api::handle.
+// Threading and lifetime: a Call belongs to its request's event loop and is owned by the coroutine frame of
+// Api::handle.
 #pragma once
 
 #include <chrono>
@@ -30,55 +31,55 @@
 
 namespace holdfast::call {
 
-// What holds for every request.
+// Settings that apply to every request.
 struct Settings {
   Gates gates;
 
   // Kubernetes' own limit on a request body.
   size_t max_body_bytes = limits::kBodyBytes;
   std::string registry_prefix = "/registry";
-  // The store is embedded, where values may have our own form (docs/formats/at_rest.md); an etcd holds Kubernetes'
-  // form.
+  // Whether the store is embedded and values may be in our own format (docs/formats/at_rest.md); etcd always holds
+  // Kubernetes' format.
   bool embedded_store = false;
-  // Events are deleted after this.
+  // Time to live of Events.
   std::chrono::seconds event_ttl{3600};
   bool allow_privileged = true;
-  std::vector<std::string_view> service_ip_families = {"IPv4"};  // Of cluster addresses.
+  std::vector<std::string_view> service_ip_families = {"IPv4"};  // Of cluster IPs.
 
-  // "host:port" as clients reach the server; /api shows it.
+  // The "host:port" that clients use to reach the server; reported by /api.
   std::string server_address;
 
-  // False: reads are answered as Kubernetes answers them without a watch cache, as fresh as the store.
+  // When false, reads behave as in Kubernetes without a watch cache: always as fresh as the store.
   bool watch_cache = true;
 
-  // A watch without timeoutSeconds ends after a random time between this and twice this.
+  // A watch without timeoutSeconds ends after a random time between this and twice this value.
   std::chrono::seconds min_watch_timeout{1800};
 };
 
-// What an audit log records about a request, collected while it is served.
+// Audit data about a request, collected while it is handled.
 struct Recording {
   bool wants_request = false, wants_response = false;
-  std::function<void(int code)> on_stream = {};  // A streamed response begins.
+  std::function<void(int code)> on_stream = {};  // Called when a streamed response begins.
 
-  std::string ns, name, uid, resource_version;  // Of the object in the body.
-  std::string request, response;                // JSON; a patch as it was sent.
+  std::string ns, name, uid, resource_version;  // From the object in the body.
+  std::string request, response;                // JSON; a patch verbatim.
   std::string status;                           // JSON of the Status that was sent.
-  // Annotations of the event, by key, set by plugins and webhooks. The first value of a key wins.
+  // Annotations of the audit event, set by plugins and webhooks. The first value of a key wins.
   std::map<std::string, std::string, std::less<>> annotations;
 };
 
-// The same for all requests; outlives them.
-struct Surroundings {
+// Dependencies shared by all requests; they outlive every request.
+struct CallDependencies {
   const Settings& settings;
   const Clock& clock;
   Family<Counter>& opt_outs;
   Family<Counter>& unset_applies;
-  ArenaBudget& memory;   // Of the requests under way.
-  Executor* background;  // For work that would block a loop. Null: there is none.
+  ArenaBudget& memory;   // Budget shared by all requests in flight.
+  Executor* background;  // For work that would block a loop. Null if there is none.
 };
 
 struct Call {
-  Call(const Surroundings& around, const request::RequestInfo& read, resource::Registry::SnapshotRef resources,
+  Call(const CallDependencies& around, const request::RequestInfo& read, resource::Registry::SnapshotRef resources,
        net::Request& asked, net::Response& answer, auth::UserRef who, Recording* record)
       : settings(around.settings),
         clock(around.clock),
@@ -94,7 +95,7 @@ struct Call {
         registry(std::move(resources)),
         recording(record),
         arena(around.memory) {}
-  // A second object that the same request is about: a pod's budget, when it is evicted.
+  // For a second object handled within the same request, such as the disruption budget of an evicted pod.
   Call(const Call& other, auth::UserRef who, const resource::Served& resource, request::Target target)
       : settings(other.settings),
         clock(other.clock),
@@ -129,31 +130,30 @@ struct Call {
   const request::Query& query = request_info.query();
   request::Target info;
   const resource::Registry::SnapshotRef registry;
-  const resource::Served* served = nullptr;         // Null: not a resource, or not one that is served.
-  const types::Subresource* subresource = nullptr;  // Null: the resource itself.
-  render::View view;                                // Of negotiate_answer().
+  const resource::Served* served = nullptr;         // Null if the path is not a served resource.
+  const types::Subresource* subresource = nullptr;  // Null for the resource itself.
+  render::View view;                                // Set by negotiate_response().
   render::Warnings warnings;
-  Recording* const recording = nullptr;  // Null: the request is not audited.
+  Recording* const recording = nullptr;  // Null if the request is not audited.
   Arena arena;
-  std::shared_ptr<void> quota_hold;  // See write/quota.h; released when the request has been answered.
-  Value document;                    // What was sent, before it became an object of its type. Null: unknown.
-  std::string reason;                // For an error without one: as a webhook that denied the request gave it.
-  std::vector<std::shared_ptr<const void>> held;  // What must live as long as the request: converted objects.
+  std::shared_ptr<void> quota_hold;  // See write/quota.h; released once the response has been sent.
+  Value document;                    // The body as sent, before conversion to its type. Null if unknown.
+  std::string reason;                // Status reason for errors without one, from the webhook that denied the request.
+  std::vector<std::shared_ptr<const void>> held;  // Keeps data alive until the request ends, such as converted objects.
 
-  // Where its work runs: on the loop of its connection, or elsewhere when it is long (leave_loop).
+  // Where the request runs: on its connection's loop, or on the background executor after leave_loop().
   Executor& executor() { return off_loop_ ? *background : request.loop(); }
   bool left_loop() const { return off_loop_; }
   GroupResource group_resource() const { return {served->resource->group, served->resource->plural}; }
   GroupKind group_kind() const { return {served->resource->group, served->resource->kind}; }
   resource::Storage& storage() const { return *served->storage; }
-  // The namespace of the request as objects have it: empty for cluster-scoped kinds.
+  // The namespace as stored in objects: empty for cluster-scoped resources.
   std::string_view ns() const { return served->resource->namespaced ? info.ns : std::string_view{}; }
-  // Another verb on what the request is about, for a right that the request's own verb does not imply.
+  // The request's attributes with another verb, to check a permission that the request's own verb does not imply.
   auth::Attributes attributes(std::string_view verb) const;
-  // Ends the calls to webhooks that are made for this request when its client disconnects and at its deadline: a
-  // request that waits for one holds a seat. It is the response's on_interrupt(); a handler with one of its own takes
-  // it first, and cancels it.
-  // On the loop's thread.
+  // Cancels webhook calls made for this request when its client disconnects and at its deadline: a request waiting for
+  // a webhook holds a seat. Installs itself as the response's on_interrupt(); a handler that sets its own must call
+  // this first and cancel it there. Call on the loop's thread.
   const std::shared_ptr<net::Cancellation>& outgoing() const;
 
  private:
@@ -164,62 +164,62 @@ struct Call {
   friend void respond_error(Call& call, const Error& error);
 
   bool off_loop_ = false;
-  std::function<void()> answer_;  // What respond() is to do once the request is back on its loop.
-  mutable std::shared_ptr<net::Cancellation> outgoing_;  // Null: nothing was called yet.
+  std::function<void()> answer_;  // The deferred respond(), run once the request is back on its loop.
+  mutable std::shared_ptr<net::Cancellation> outgoing_;  // Null until the first outgoing call.
 };
 
-// What authorization, audit and flow schemas see of a request. The user is null until it is known.
+// The attributes of a request for authorization, audit and flow schemas. `user` is null until authenticated.
 auth::Attributes attributes_of(const request::RequestInfo& info, const auth::UserInfo* user);
 
 request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
-// A request with a large body, or about a large object, is decoded, merged, validated and rendered on another thread
-// than its loop's: read_body() and the code that reads the object leave the loop for it, and finish() returns with the
-// response. In between everything that belongs to the connection (call.response, timers, webhooks) is used after
-// return_to_loop() only; what awaits call.executor() continues elsewhere.
+// Requests with a large body, or on a large object, are decoded, merged, validated and rendered off their event loop:
+// read_body() and the code that reads the object leave the loop, and finish() returns to it with the response. In
+// between, anything that belongs to the connection (call.response, timers, webhooks) may be used only after
+// return_to_loop(); code awaiting call.executor() resumes on another thread.
 //
-// Reading, changing and writing an object of this size takes about a millisecond: smaller ones are not worth it.
+// Reading, changing and writing an object of this size takes about a millisecond; for smaller ones it is not worth it.
 inline constexpr size_t kLongBytes = 64 << 10;
 Task<void> leave_loop(Call& call);
 Task<void> return_to_loop(Call& call);
-Task<void> finish(Call& call);  // Where left_loop().
+Task<void> finish(Call& call);  // Only if left_loop().
 
-// Negotiates the form of the response, into call.view. 406, or 400 for a bad includeObject.
-Result<Unit> negotiate_answer(Call& call);
-// The whole body, up to the limit. 413.
+// Negotiates the response format and stores it in call.view. 406, or 400 for a bad includeObject.
+Result<Unit> negotiate_response(Call& call);
+// Reads the whole body. 413 if it exceeds the limit.
 Task<Result<std::string>> read_body(Call& call);
 
-// --- Responses. Warnings collected so far become headers. ---
+// --- Responses. Warnings collected so far are sent as headers. ---
 
 void respond(Call& call, int code, std::string body);
 void respond(Call& call, int code, net::Body body, std::string_view content_type);
 void respond_error(Call& call, const Error& error);
-// A tree of a type of its own (Scale, a review, a Status).
+// Responds with a tree of another type than the resource's (Scale, a review, a Status).
 void respond_tree(Call& call, int code, const Value& tree, const types::Type& type);
 void respond_status(Call& call, int code, const Value& status);
 
-// Sends an error in the encoding that the client accepts: for the parts of the server that reject a request before
-// there is a Call (401, 403, unknown paths).
+// Sends an error in the client's accepted encoding, for code that rejects a request before a Call exists (401, 403,
+// unknown paths).
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
                 const Error& error, const Gates& gates);
-// The Status of an error, as JSON.
+// The Status for an error, as JSON.
 std::string status_json(const Error& error);
 
-// --- For the audit log. These do nothing for requests that are not audited. ---
+// --- Audit data. No-ops for requests that are not audited. ---
 
-// The object of a body, decoded and defaulted.
+// Records the object in the body, decoded and defaulted.
 void record_request(Call& call, const Value& object);
-// A body that is not an object of the resource, as it was sent: a patch, options.
+// Records a body that is not an object of the resource (a patch, options) as it was sent.
 void record_request(Call& call, request::Format format, std::string_view bytes);
-// How the response is recorded: as JSON, including what the client asked to leave out, with managedFields as FieldsV1.
-// Nothing: it is not recorded.
+// The view in which the response is recorded: JSON with all fields, even those the client asked to leave out, and
+// managedFields as FieldsV1. nullopt if the response is not recorded.
 std::optional<render::View> recorded_view(const Call& call);
-// The response in the form of recorded_view(), or why it could not be rendered. Only the first one is recorded.
+// Records the response rendered in recorded_view(), or the rendering error. Only the first call has an effect.
 void record_response(Call& call, const Result<std::string>& json);
-// A response that is the same for every client.
+// Records a response that is the same for every client.
 void record_response(Call& call, std::string_view content_type, const net::Body& body);
 void record_status(Call& call, const Value& status);
 void record_error(Call& call, const Error& error);
-// An annotation of the audit event.
+// Adds an annotation to the audit event.
 void record_annotation(Call& call, std::string key, std::string value);
 
 }  // namespace holdfast::call

@@ -1,4 +1,4 @@
-// What an audit log wants to know of requests and answers.
+// Collects audit data from requests and responses.
 #include "call/call.h"
 
 #include "codec/codec.h"
@@ -7,7 +7,7 @@
 namespace holdfast::call {
 namespace {
 
-// A body in any encoding as compact JSON; empty when it has no such form.
+// Converts a body in any encoding to compact JSON; empty if it cannot be converted.
 std::string json_of(request::Format format, std::string_view bytes, const types::Type* type) {
   Arena arena;
   Result<Value> tree = Value::null();
@@ -69,7 +69,7 @@ std::optional<render::View> recorded_view(const Call& call) {
 void record_response(Call& call, const Result<std::string>& json) {
   if (!json || !call.recording->response.empty()) return;
   std::string_view text = *json;
-  while (text.ends_with('\n')) text.remove_suffix(1);  // An event is one line.
+  while (text.ends_with('\n')) text.remove_suffix(1);  // Audit events are one line each.
   call.recording->response = text;
 }
 

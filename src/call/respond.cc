@@ -1,4 +1,4 @@
-// Answers: negotiation of what they look like, headers, errors.
+// Responses: format negotiation, headers, errors.
 #include "base/text.h"
 #include "call/call.h"
 #include "codec/codec.h"
@@ -20,13 +20,13 @@ void add_common_headers(net::Response& response, std::string_view content_type) 
 void send_error_as(const request::Accepted& accepted, net::Response& response, const Error& error,
                    std::string_view reason = {}) {
   Arena arena;
-  Result<std::string> body =
-      render::encode_answer(render::status_of(arena, error, reason), &status_type(), accepted.format, accepted.pretty);
+  Result<std::string> body = render::encode_response(render::status_of(arena, error, reason), &status_type(),
+                                                     accepted.format, accepted.pretty);
   request::Format format = accepted.format;
   if (!body) {
-    // Text that YAML cannot carry: the error is a Status too, of the failure itself.
-    body = render::encode_answer(render::status_of(arena, untyped(body.error().message)), &status_type(),
-                                 request::Format::Json, false);
+    // The text cannot be encoded as YAML: send the encoding failure as the Status instead.
+    body = render::encode_response(render::status_of(arena, untyped(body.error().message)), &status_type(),
+                                   request::Format::Json, false);
     format = request::Format::Json;
   }
   add_common_headers(response, media_type(format));
@@ -46,7 +46,7 @@ request::NegotiationInput negotiation_input(const net::Request& request, const r
   return input;
 }
 
-Result<Unit> negotiate_answer(Call& call) {
+Result<Unit> negotiate_response(Call& call) {
   request::Offer offer;
   offer.protobuf_objects = !call.served->custom;
   offer.table = !call.served->resource->columns.empty() &&
@@ -78,7 +78,7 @@ Result<Unit> negotiate_answer(Call& call) {
         .add();
   }
   if (!call.view.drop.empty()) {
-    call.warnings.add("this answer is partial: fields were dropped as asked; do not write it back");
+    call.warnings.add("this response is partial: fields were dropped as requested; do not write it back");
   }
   return Unit{};
 }
@@ -158,7 +158,7 @@ void respond_tree(Call& call, int code, const Value& tree, const types::Type& ty
 
 void respond_status(Call& call, int code, const Value& status) {
   const request::Accepted& accepted = call.view.accepted;
-  Result<std::string> body = render::encode_answer(status, &status_type(), accepted.format, accepted.pretty);
+  Result<std::string> body = render::encode_response(status, &status_type(), accepted.format, accepted.pretty);
   if (!body) return respond_error(call, body.error());
   record_status(call, status);
   respond(call, code, std::move(*body));

@@ -1,4 +1,4 @@
-// Expressions as parsed, and the source they were parsed from. Private to the module.
+// The parsed expression tree and its source text. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class ExprKind : uint8_t { Unspecified, Literal, Ident, Select, Call, List,
 
 struct Expr;
 
-// One entry of a map, or field of a struct.
+// An entry of a map or field of a struct.
 struct Entry {
   int32_t offset = 0;  // Of the colon.
   const Expr* key = nullptr;
@@ -29,17 +29,17 @@ struct Entry {
   bool optional = false;
 };
 
-// Nodes are in the arena of the compilation. The checker writes what it found into them.
+// Nodes are allocated in the compilation's arena. The checker stores its results in them.
 struct Expr {
   ExprKind kind = ExprKind::Unspecified;
   bool test_only = false;  // Select: has().
-  bool member = false;     // Call with a target.
+  bool member = false;     // A call with a target.
   int32_t offset = 0;      // In code points.
   Val literal = {};
-  std::string_view name = {};            // Ident, selected field, function, or name of a struct's type.
-  Expr* operand = nullptr;               // Select; target of a call.
-  std::span<Expr*> args = {};            // Of a call, or elements of a list.
-  std::span<const bool> optionals = {};  // List: elements with '?'. Empty: none.
+  std::string_view name = {};            // Identifier, selected field, function, or a struct's type name.
+  Expr* operand = nullptr;               // Operand of a Select, target of a call.
+  std::span<Expr*> args = {};            // Arguments of a call, elements of a list.
+  std::span<const bool> optionals = {};  // List: which elements have '?'. Empty if none has.
   std::span<Entry> entries = {};
 
   // Comprehension.
@@ -50,17 +50,17 @@ struct Expr {
   Expr* result = nullptr;
   std::string_view variable = {}, variable2 = {}, accumulator = {};
 
-  // Written by the checker.
+  // Set by the checker.
   const Type* type = nullptr;
-  bool is_reference = false;  // An Ident or Select that stands for a variable or a type named `reference`.
+  bool is_reference = false;  // An Ident or Select that denotes the variable or type named `reference`.
   std::string_view reference = {};
-  std::span<const Overload* const> overloads = {};  // That a call may take.
+  std::span<const Overload* const> overloads = {};  // Candidates for a call.
   const Function* function = nullptr;
 
-  struct Sizes* sizes = nullptr;  // Written by the estimate.
+  struct Sizes* sizes = nullptr;  // Set by the cost estimate.
 };
 
-// The text of an expression with its lines, for error messages. The text must outlive it.
+// The text of an expression and its line starts, for error messages. The text must outlive it.
 class Source {
  public:
   explicit Source(std::string_view text);
@@ -68,10 +68,10 @@ class Source {
   std::string_view text() const { return text_; }
   int32_t code_points() const { return code_points_; }
   struct Location {
-    int32_t line = -1, column = -1;  // From 1 and from 0.
+    int32_t line = -1, column = -1;  // 1-based and 0-based.
   };
   Location location(int32_t offset) const;
-  // One error as cel-go prints it, with the line and a caret.
+  // One error formatted like cel-go, with the source line and a caret.
   std::string display(Location at, std::string_view message) const;
 
  private:
@@ -81,12 +81,12 @@ class Source {
   std::vector<uint32_t> line_start_bytes_;  // The same in bytes.
 };
 
-// Errors of one compilation, in the order found; printed in the order of their places.
+// Errors of one compilation, in the order found; printed in source order.
 class Issues {
  public:
   explicit Issues(const Source& source) : source_(source) {}
   void add(int32_t offset, std::string message) { add(source_.location(offset), std::move(message)); }
-  void add_nowhere(std::string message) { add(Source::Location{}, std::move(message)); }
+  void add_without_location(std::string message) { add(Source::Location{}, std::move(message)); }
   void add_all(const Issues& others) {
     for (const Issue& issue : others.issues_) add(issue.at, issue.message);
   }
@@ -107,7 +107,7 @@ class Issues {
   size_t count_ = 0;
 };
 
-// Operators as functions.
+// Names of operator functions.
 namespace op {
 inline constexpr std::string_view kConditional = "_?_:_", kAnd = "_&&_", kOr = "_||_", kNot = "!_", kNegate = "-_",
                                   kEquals = "_==_", kNotEquals = "_!=_", kLess = "_<_", kLessEquals = "_<=_",
@@ -118,14 +118,14 @@ inline constexpr std::string_view kConditional = "_?_:_", kAnd = "_&&_", kOr = "
 }  // namespace op
 inline constexpr std::string_view kAccumulator = "@result";
 
-// Null when there were errors (written to `issues`).
+// Returns null if there were errors (added to `issues`).
 Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds);
 
-// Types of all nodes, references and overloads; false when there were errors.
+// Sets the types, references and overloads of all nodes; false if there were errors.
 bool check(const Environment::State& environment, Arena& arena, Expr* root, Issues& issues);
-// What cel-go's validators look at after the check: literals of times and patterns, mixed literals, formats.
+// The checks of cel-go's validators: time and regex literals, mixed-type literals, formats.
 void validate(Arena& arena, const Expr* root, Issues& issues);
-// What evaluating a checked expression may cost.
+// Bounds on the cost of evaluating a checked expression.
 CostEstimate estimate_cost(const Environment::State& environment, Arena& arena, Expr* root);
 
 }  // namespace holdfast::cel

@@ -1,4 +1,4 @@
-// Parser, checker, estimate and evaluator: no crash, and the cost limit holds whatever the expression.
+// Parser, checker, estimate and evaluator: they must not crash, and the cost limit must hold for any expression.
 #include <cassert>
 #include <cstdint>
 #include <string_view>

@@ -13,7 +13,7 @@ namespace {
 // One row of table/*.txt:
 //
 //   expression
-//     with {"x": 1}          variables, all dyn; a line may be left out
+//     with {"x": 1}          variables, all dyn; every line is optional
 //     mutation               the environment of mutating policies
 //     value {"int": 2}       or `error TEXT`, or `compile TEXT` with \n for line breaks
 //     type int
@@ -108,7 +108,7 @@ void check_row(const Row& row) {
   }
 }
 
-TEST(Cel, EveryRowOfTheTablesHolds) {
+TEST(Cel, TableRowsHold) {
   size_t count = 0;
   for (const auto& file : std::filesystem::directory_iterator(HOLDFAST_SOURCE_DIR "/src/cel/table")) {
     for (const Row& row : read_rows(file.path())) {
@@ -135,12 +135,12 @@ TEST(Cel, EvaluationStopsAtTheCostLimit) {
   EXPECT_LT(outcome.cost, 10'000u);
 }
 
-TEST(Cel, AListThatDoublesTakesNoMemoryForItsItems) {
+TEST(Cel, RepeatedConcatenationSharesMemory) {
   std::string expression = "[1, 2]";
   for (int i = 0; i < 40; ++i) expression = "optional.of(" + expression + ").optMap(x, x + x).value()";
   Arena arena;
   const auto environment = Environment::make({});
-  // optMap copies its target, so this many links are refused; fewer share their halves.
+  // optMap copies its target, so this many levels are rejected; the following shares the halves.
   EXPECT_EQ(environment->compile(expression).program, nullptr);
   std::string chain = "size(a40)";
   for (int i = 40; i > 0; --i) {
@@ -152,7 +152,7 @@ TEST(Cel, AListThatDoublesTakesNoMemoryForItsItems) {
   EXPECT_LT(arena.reserved_bytes(), size_t{4} << 20);
 }
 
-TEST(Cel, NestingBeyondTheLimitIsRefused) {
+TEST(Cel, DeepNestingIsRejected) {
   const auto environment = Environment::make({});
   const std::string deep = std::string(300, '(') + "1" + std::string(300, ')');
   EXPECT_EQ(environment->compile(deep).error.text, "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
@@ -161,7 +161,7 @@ TEST(Cel, NestingBeyondTheLimitIsRefused) {
   EXPECT_EQ(environment->compile(sum).error.text, "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
 }
 
-TEST(Cel, NamesAreEscapedAndReadBack) {
+TEST(Cel, NamesAreEscapedAndUnescaped) {
   for (const auto& [property, name] : {std::pair<std::string, std::string>{"plain", "plain"},
                                        {"a-b", "a__dash__b"},
                                        {"a.b/c", "a__dot__b__slash__c"},
@@ -186,7 +186,7 @@ class Yes final : public Authorizer {
   std::string asked;
 };
 
-TEST(Cel, TheAuthorizerIsAskedWithWhatTheExpressionSays) {
+TEST(Cel, AuthorizerReceivesAttributesOfExpression) {
   Environment::Options options;
   options.variables = {{"authorizer", authorizer_type()}, {"authorizer.requestResource", resource_check_type()}};
   const auto environment = Environment::make(std::move(options));
@@ -210,7 +210,7 @@ TEST(Cel, TheAuthorizerIsAskedWithWhatTheExpressionSays) {
   EXPECT_EQ(yes.asked, "delete apps/deployments in web as ");
 }
 
-TEST(DeviceSelectors, SeeADeviceAndBindNames) {
+TEST(DeviceSelectors, CanUseDeviceAndBind) {
   const auto type = [](std::string_view expression) {
     const auto compiled = device_selectors().compile(expression);
     return compiled.program == nullptr ? compiled.error.text : go_type_text(compiled.program->result_type());
@@ -223,7 +223,7 @@ TEST(DeviceSelectors, SeeADeviceAndBindNames) {
                 .find("expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"),
             std::string::npos);
   EXPECT_NE(type("cel.bind(1, 2, 3)").find("cel.bind() variable names must be simple identifiers"), std::string::npos);
-  // Elsewhere there is no cel.bind().
+  // Other environments have no cel.bind().
   EXPECT_EQ(Environment::make({})->compile("cel.bind(v, 1, v)").program, nullptr);
 }
 
@@ -242,7 +242,7 @@ std::vector<std::string> failures(std::string_view schema, std::string_view obje
 }
 using Texts = std::vector<std::string>;
 
-TEST(SchemaRules, AFailingRuleNamesItsPlace) {
+TEST(SchemaRules, FailureNamesItsPath) {
   const std::string_view schema = R"({"type":"object","properties":{"spec":{"type":"object","properties":{
       "list":{"type":"array","items":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1"}]}},
       "a-b":{"type":"string"}},
@@ -252,7 +252,7 @@ TEST(SchemaRules, AFailingRuleNamesItsPlace) {
             (Texts{"spec.a-b: Forbidden: no x", "spec.list[0]: Invalid value: 1: failed rule: self > 1"}));
 }
 
-TEST(SchemaRules, TypesAreNamedByThePathFromTheRule) {
+TEST(SchemaRules, TypesAreNamedRelativeToRule) {
   const std::string_view schema = R"({"type":"object","properties":{"a-b":{"type":"array","items":{"type":"object",
       "properties":{"c":{"type":"object","properties":{"d":{"type":"string"}}}}},
       "x-kubernetes-validations":[{"rule":"self[0].c + self[0]"}]},"m":{"type":"object","additionalProperties":{
@@ -265,7 +265,7 @@ TEST(SchemaRules, TypesAreNamedByThePathFromTheRule) {
   EXPECT_NE(rules->rules()[1].problem.find("'(selfType)'"), std::string::npos) << rules->rules()[1].problem;
 }
 
-TEST(SchemaRules, TransitionRulesRunOnlyWithAnOldValue) {
+TEST(SchemaRules, TransitionRulesRunOnlyWithOldValue) {
   const std::string_view schema = R"({"type":"object","properties":{"m":{"type":"array","x-kubernetes-list-type":"map",
       "x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string"},
       "v":{"type":"integer"}},"x-kubernetes-validations":[{"rule":"self.v >= oldSelf.v","message":"must not shrink"}]}}}})";
@@ -274,7 +274,7 @@ TEST(SchemaRules, TransitionRulesRunOnlyWithAnOldValue) {
             Texts{"m[1]: Invalid value: must not shrink"});
 }
 
-TEST(SchemaRules, WhatDidNotChangeIsAWarning) {
+TEST(SchemaRules, UnchangedValueIsAWarning) {
   const std::string_view schema = R"({"type":"object","properties":{"n":{"type":"integer",
       "x-kubernetes-validations":[{"rule":"self > 5"}]},"o":{"type":"integer"}}})";
   EXPECT_EQ(failures(schema, R"({"n":1,"o":2})", R"({"n":1,"o":1})"),

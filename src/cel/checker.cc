@@ -1,6 +1,7 @@
-// Type checking: inference of type parameters by unification, choice of overloads, and cel-go's error messages.
+// Type checking: type inference by unification, overload resolution, and cel-go's error messages.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/go_regexp.h"
 #include "cel/environment.h"
 
@@ -93,7 +94,7 @@ class Checker {
     }
     return any ? make_.make(t->kind, t->name, std::span<const TypeRef>(changed, count)) : t;
   }
-  // A type of a signature with variables in place of its parameters.
+  // A signature's type with inference variables in place of its parameters.
   const Type* instantiate(const Type* t, std::span<const TypeRef> names, std::span<const TypeRef> variables) {
     if (t->kind == TypeKind::Param) {
       for (size_t i = 0; i < names.size(); ++i) {
@@ -149,7 +150,7 @@ class Checker {
     }
   }
 
-  // Whether `t` can stand for the variable; `has` says whether the variable stood for something before.
+  // Whether the variable can be bound to `t`; `has` is set if it was already bound.
   bool valid_substitution(const Type* t, const Type* variable, bool& has) {
     has = true;
     if (t->kind == variable->kind && is_same(t, variable)) return true;
@@ -228,7 +229,7 @@ class Checker {
   // --- Names ---
 
   struct Found {
-    const Type* type = nullptr;  // Null: undeclared.
+    const Type* type = nullptr;  // Null if undeclared.
     std::string_view name;
   };
   Found lookup(std::string_view name) {
@@ -479,12 +480,12 @@ class Checker {
     e->overloads = arena_.copy(std::span<const Overload* const>(overloads));
   }
 
-  // Literals of mixed types are dyn here; the validator refuses them except as arguments of format().
+  // Literals of mixed types are dyn here; the validator rejects them except as arguments of format().
   const Type* join(const Type* previous, const Type* current) {
     if (previous == nullptr) return current;
     return assignable(previous, current) ? most_general(previous, current) : dyn_type();
   }
-  // The type inside an optional that a '?' asks for.
+  // The type inside the optional required by '?'.
   const Type* unwrapped(const Expr* e) {
     const Type* type = e->type;
     if (is_optional(type)) return type->parameters.empty() ? dyn_type() : type->parameters[0];
@@ -547,7 +548,7 @@ class Checker {
       check(entry.value);
       const Type* field = nullptr;
       if (declared == json_patch_type() && !has_field(declared, entry.field)) {
-        // Upstream's provider knows every field of a patch, the unknown ones without a type.
+        // Upstream's provider accepts every field of a patch; unknown ones have no type.
         const Type* value = substitute(entry.value->type, false);
         if (!dyn_or_error(value) && value->kind != TypeKind::Param)
           issues_.add(entry.offset, "expected type of field '" + std::string(entry.field) +
@@ -611,7 +612,7 @@ class Checker {
     if (!assignable(type, e->type)) mismatch(e->offset, type, e->type);
   }
 
-  // Types as they are known in the end, with dyn where nothing is known.
+  // Replaces inferred types by their final ones, with dyn where nothing is known.
   void finish(Expr* e) {
     if (e == nullptr) return;
     if (e->type != nullptr) e->type = substitute(e->type, true);
@@ -680,7 +681,7 @@ class Validator {
     } else if (e->name == "timestamp") {
       bad = literal.is_null() || convert_to_timestamp(arena_, literal).is_error();
     } else if (e->name == "matches") {
-      // Of the global form this is the text, not the pattern; upstream compiles it all the same.
+      // In the global form this is the text, not the pattern; upstream compiles it anyway.
       bad = literal.is_string() && !go_regexp_error(literal.text()).empty();
     } else {
       return;
@@ -722,7 +723,7 @@ class Validator {
     }
   }
 
-  // A literal format with a literal list: each clause is checked against the type of its argument.
+  // A literal format with a literal list: checks each clause against the type of its argument.
   void format_call(const Expr* e) {
     if (e->operand->kind != ExprKind::Literal || !e->operand->literal.is_string() || e->args.size() != 1 ||
         e->args[0]->kind != ExprKind::List)
@@ -750,7 +751,7 @@ class Validator {
       ++i;
       if (format[i] == '.') {
         size_t end = ++i;
-        while (end < format.size() && format[end] >= '0' && format[end] <= '9') ++end;
+        while (end < format.size() && is_digit(format[end])) ++end;
         if (end >= format.size()) {
           issues_.add(
               e->offset,
@@ -787,8 +788,8 @@ class Validator {
     }
     return false;
   }
-  // Null, or the expression to report: the argument when the clause does not take its type, the call when there is no
-  // such clause.
+  // Null, or the expression to report: the argument if its type does not match the clause, the call if there is no such
+  // clause.
   const Expr* misfit(char verb, const Expr* arg, const Expr* call, std::string& problem) {
     const auto unless = [&](bool good, std::string_view sentence) -> const Expr* {
       if (good) return nullptr;

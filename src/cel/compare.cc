@@ -1,9 +1,10 @@
-// Equality and order of values.
+// Equality and ordering of values.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/ascii.h"
 #include "cel/values.h"
 #include "codec/codec.h"
 
@@ -30,7 +31,7 @@ int compare_int_uint(int64_t i, uint64_t u) {
 
 bool is_number(const Val& v) { return v.kind() == Kind::Int || v.kind() == Kind::Uint || v.kind() == Kind::Double; }
 
-// Of numbers that are not NaN.
+// Neither may be NaN.
 int compare_numbers(const Val& a, const Val& b) {
   switch (a.kind()) {
     case Kind::Double:
@@ -122,7 +123,7 @@ Val equal_opaque(const Val& a, const Val& b) {
   switch (Rep::opaque(a).kind) {
     case OpaqueKind::Quantity: {
       const auto &x = Rep::as<QuantityOpaque>(a), &y = Rep::as<QuantityOpaque>(b);
-      // A computed quantity is a pointer upstream, which the method does not take for a quantity.
+      // Upstream, a computed quantity is a pointer, which the method does not accept as a quantity.
       if (y.computed) return no_such_overload();
       const Result<codec::Quantity> p = codec::Quantity::parse(x.text), q = codec::Quantity::parse(y.text);
       return Val::boolean(p && q && *p == *q);
@@ -146,9 +147,7 @@ Val equal_opaque(const Val& a, const Val& b) {
   }
 }
 
-bool is_numeric(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
+bool is_numeric(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 int compare_pre_release(std::string_view a, std::string_view b) {
   const bool x = is_numeric(a), y = is_numeric(b);

@@ -1,11 +1,11 @@
-// What selectors of devices see, with the limits that a ResourceSlice sets (k8s.io/dynamic-resource-allocation/cel).
+// The variables of device selectors, with the limits of a ResourceSlice (k8s.io/dynamic-resource-allocation/cel).
 #include "cel/environment.h"
 
 namespace holdfast::cel {
 namespace {
 
 constexpr int64_t kMaxDriver = 63, kMaxDomain = 63, kMaxId = 32, kMaxText = 64;
-constexpr int64_t kMaxAttributes = 32;  // And capacities, of one device.
+constexpr int64_t kMaxAttributes = 32;  // Attributes plus capacities of one device.
 
 class DeviceTypes {
  public:
@@ -14,7 +14,7 @@ class DeviceTypes {
     const Decl* id = leaf(string_type(), kMaxId);
     const Decl* attributes = map(domain, map(id, leaf(any_type(), kMaxText)));
     const Decl* capacities = map(domain, map(id, leaf(quantity_type(), 0)));
-    // Kubernetes gives the flag a size, or its use would be estimated too low.
+    // Kubernetes gives the flag a size; otherwise its cost would be underestimated.
     const DeclField fields[] = {field("allowMultipleAllocations", leaf(bool_type(), 1)),
                                 field("attributes", attributes), field("capacity", capacities),
                                 field("driver", leaf(string_type(), kMaxDriver))};

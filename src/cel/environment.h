@@ -1,4 +1,4 @@
-// An environment and a compiled program from inside. Private to the module.
+// The internal state of an Environment. Private to the module.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace holdfast::cel {
 
 struct Environment::State {
   Options options;
-  std::vector<TypeRef> types;  // Of the variables.
+  std::vector<TypeRef> types;  // Types of the variables.
   std::unordered_map<std::string_view, size_t> by_name;
-  std::unordered_set<std::string> dotted_roots;  // First parts of names with dots.
+  std::unordered_set<std::string> dotted_roots;  // First components of dotted names.
   Arena arena{512};
 
   int find(std::string_view name) const {
@@ -26,10 +26,10 @@ struct Environment::State {
   }
 };
 
-// The name of a chain of selections: "a.b.c". Nothing when it is not one.
+// The name of a chain of selections: "a.b.c". False if `e` is not one.
 bool qualified_name(const Expr* e, std::string& out);
 
-// A type that a name stands for ("int", "Object.spec"); null: none.
+// The type denoted by a name ("int", "Object.spec"); null if there is none.
 const Type* named_type(TypeMaker& make, std::string_view name, bool mutation);
 
 }  // namespace holdfast::cel

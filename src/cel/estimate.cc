@@ -1,4 +1,4 @@
-// The static estimate of what an expression may cost: cel-go's, with Kubernetes' additions.
+// The static cost estimate of an expression: cel-go's, with Kubernetes' additions.
 #include <cmath>
 #include <map>
 
@@ -13,7 +13,7 @@ struct EntrySizes {
   bool is_list = false;
   SizeRange key, value;
 };
-// Where a value comes from: self.spec.items, then "@items".
+// The origin of a value: self.spec.items, then "@items".
 struct DataPath {
   const DataPath* parent = nullptr;
   std::string_view name;
@@ -129,7 +129,7 @@ class Estimator {
     return e->sizes == nullptr ? nullptr : e->sizes->path;
   }
 
-  // What the schema says of the size of the value at a path.
+  // The schema's bound for the size of the value at a path.
   std::optional<SizeRange> schema_size(const DataPath* path) const {
     if (path == nullptr || root_ == nullptr) return std::nullopt;
     const Decl* decl = nullptr;
@@ -150,7 +150,7 @@ class Estimator {
     } else if (path->name == "@keys") {
       decl = decl->key == nullptr ? &kKey : decl->key;
     } else {
-      // Of maps that are selected from like objects, the estimate knows the attributes of a device only.
+      // For maps accessed like objects, only a device's attributes have known sizes.
       decl = decl->element->type == any_type() ? decl->element : nullptr;
     }
     return decl != nullptr;
@@ -346,7 +346,7 @@ class Estimator {
 
   SizeRange argument_size(Expr* e) { return size_of(e).value_or(SizeRange{}); }
 
-  // The elements of a list, by its type and place.
+  // The element type and size of a list.
   bool element(Expr* list, const Type*& type, SizeRange& size) {
     if (list->type->parameters.empty()) return false;
     type = list->type->parameters[0];
@@ -369,7 +369,7 @@ class Estimator {
     return {sum(sum(cost_of(size, f), fixed(1)), fixed(10)), size};
   }
 
-  // Lists and sets: cel-go's extensions.
+  // Costs of cel-go's lists and sets extensions.
   std::optional<CallCost> extension_cost(Expr* e, const Overload& overload) {
     const std::string_view id = overload.id;
     if (id.starts_with("list_sets_")) {
@@ -541,7 +541,7 @@ class Estimator {
     }
     return CallCost{cost_of(size, 2 * kText), sum(product(count, with), kept)};
   }
-  // uint64(math.Ceil(a / b)) of Go on amd64: what does not fit becomes 2^63.
+  // Go's uint64(math.Ceil(a / b)) on amd64: overflow gives 2^63.
   static uint64_t rounded_quotient(uint64_t a, uint64_t b) {
     const double q = std::ceil(static_cast<double>(a) / static_cast<double>(b));
     if (q >= 18446744073709551616.0) return uint64_t{1} << 63;
@@ -614,10 +614,10 @@ class Estimator {
     return with_args(fixed(1));
   }
 
-  static constexpr Decl kKey{};  // Keys of maps: no size is known of them.
+  static constexpr Decl kKey{};  // Map keys of unknown size.
   Arena& arena_;
   const Decl* root_ = nullptr;
-  std::string_view root_name_;  // Empty: every path starts at the root, as in Kubernetes' estimate of CRD rules.
+  std::string_view root_name_;  // If empty, every path starts at the root, as in Kubernetes' estimate of CRD rules.
   std::vector<Local> locals_;
 };
 

@@ -1,4 +1,4 @@
-// Which functions exist, how they are typed, and what they do. Private to the module.
+// The function table: signatures, implementations and costs. Private to the module.
 #pragma once
 
 #include <deque>
@@ -17,14 +17,14 @@ class RE2;
 
 namespace holdfast::cel {
 
-// One evaluation.
+// The state of one evaluation.
 struct Context {
   Arena& arena;
   uint64_t limit;
   uint64_t cost = 0;
   bool exceeded = false;
 
-  // False once the limit is exceeded; evaluation ends then.
+  // False once the limit is exceeded, which ends the evaluation.
   bool charge(uint64_t amount) {
     cost += amount;
     if (cost > limit) exceeded = true;
@@ -34,21 +34,21 @@ struct Context {
 
 using Implementation = Val (*)(Context&, std::span<const Val>);
 
-// How cel-go binds a function: one and two arguments are all evaluated before an error among them ends the call, more
-// only up to the first error. Costs show it.
+// How cel-go binds a function: with one or two parameters, all arguments are evaluated even if one fails; with more,
+// only up to the first error. This affects costs.
 enum class Binding : uint8_t { None, Unary, Binary, Function };
 
-// What an operand must be able to do before a function without signatures of its own looks at it.
+// The trait that the first operand needs for a function with a single implementation.
 enum class Trait : uint8_t { None, Add, Divide, Modulo, Multiply, Negate, Subtract, Compare, Size, Match, List, Index };
 
-// What a call costs at run time. See run_time_cost.
+// The cost of a call at run time. See run_time_cost.
 enum class CostRule : uint8_t {
   One,
   Check,
   Selector,
   Traversal,
   TenthOfFirst,
-  TenthOfFirstInside,  // Of what an optional holds.
+  TenthOfFirstInside,  // Looks inside optionals.
   FifthOfFirst,
   FifthOfResult,
   Regex,
@@ -78,35 +78,35 @@ struct Overload {
   Binding binding = Binding::None;
   Implementation run = nullptr;
   bool non_strict = false;
-  std::vector<TypeRef> parameters = {};  // Type parameters, each once.
+  std::vector<TypeRef> parameters = {};  // Type parameters, without duplicates.
 };
 
 struct Function {
   std::string_view name;
   std::vector<Overload> overloads;
-  // One implementation for all signatures, behind a trait of the first operand.
+  // One implementation for all signatures, if the first operand has the trait.
   Implementation singleton = nullptr;
   Binding singleton_binding = Binding::None;
   Trait trait = Trait::None;
-  bool unguarded = false;  // Implementations look at the types of their arguments themselves.
+  bool unguarded = false;  // Implementations check the argument types themselves.
 };
 
-// The base environment of Kubernetes 1.36; `mutation` adds what mutating policies have.
+// The base environment of Kubernetes 1.36; `mutation` adds the functions of mutating policies.
 const Function* find_function(std::string_view name, bool mutation);
 
 bool has_trait(const Val& v, Trait trait);
-// Whether a value fits a type of a signature (IsAssignableRuntimeType).
+// Whether a value matches a parameter type (IsAssignableRuntimeType).
 bool fits(Arena& arena, const Type* type, const Val& v);
 
 CostRule cost_rule(std::string_view function, std::string_view overload);
 uint64_t run_time_cost(Arena& arena, CostRule rule, std::span<const Val> args, const Val& result);
-// What Go says of an argument that the cost cannot be computed from; empty: there is none.
+// Go's panic message if the cost cannot be computed from an argument; empty otherwise.
 std::string cost_failure(CostRule rule, std::span<const Val> args);
 
-// A compiled pattern from a small cache of this thread; null: it does not compile.
+// A compiled pattern from a small thread-local cache; null if it is invalid.
 const re2::RE2* compiled_regex(std::string_view pattern);
 
-// Implementations that the evaluator calls with a pattern compiled ahead of time.
+// Called by the evaluator with precompiled patterns.
 Val find_all(Context& context, std::string_view text, const re2::RE2& pattern, int64_t limit);
 Val find_first(Context& context, std::string_view text, const re2::RE2& pattern);
 bool matches(std::string_view text, const re2::RE2& pattern);
@@ -116,7 +116,7 @@ int format_regex_size(const Val& format);
 Val convert_to_duration(Arena& arena, const Val& v);
 Val convert_to_timestamp(Arena& arena, const Val& v);
 
-// "%s is %d": the texts of format(); also checks literals at compile time.
+// Implements format(): "%s is %d". Also used to check literals at compile time.
 std::string format_text(Arena& arena, std::string_view format, const Val& args, std::string& problem);
 
 struct LibraryBuilder;
@@ -129,7 +129,7 @@ void add_kubernetes_functions(LibraryBuilder& library);
 void add_network_functions(LibraryBuilder& library);
 void add_authorizer_functions(LibraryBuilder& library);
 
-// Collects functions. Signatures are written as texts: "list<T>, int -> T".
+// Collects functions. Signatures are strings: "list<T>, int -> T".
 struct LibraryBuilder {
   std::deque<Function> functions;
   std::unordered_map<std::string_view, Function*> by_name;

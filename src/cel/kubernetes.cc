@@ -1,8 +1,10 @@
-// Kubernetes' libraries of quantities, versions, named formats and the authorizer.
+// Kubernetes' libraries for quantities, versions, named formats and the authorizer.
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/base64.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "cel/functions.h"
 #include "cel/times.h"
@@ -10,7 +12,7 @@
 
 namespace holdfast::cel {
 
-std::string uri_problem(std::string_view text);  // Empty: it is a request URI.
+std::string uri_problem(std::string_view text);  // Empty if it is a valid request URI.
 int compare_versions(const SemverOpaque& a, const SemverOpaque& b);
 
 namespace {
@@ -26,7 +28,7 @@ QuantityOpaque* quantity_val(Context& c, const codec::Quantity& quantity) {
   return out;
 }
 Result<codec::Quantity> parse_quantity(std::string_view text) {
-  // ParseQuantity takes no surrounding white space, though JSON's reader does.
+  // Unlike the JSON decoder, ParseQuantity rejects surrounding white space.
   if (text.empty() || text.front() == ' ' || text.back() == ' ' ||
       text.find_first_of("\t\n\r") != std::string_view::npos)
     return Error{Reason::BadRequest,
@@ -57,7 +59,7 @@ std::optional<int64_t> whole(const Val& v) {
   const codec::Quantity q = quantity_of(v);
   if (!q.is_multiple_of(0)) return std::nullopt;
   const int64_t value = q.value();
-  // value() stays within int64 by cutting.
+  // value() saturates at the limits of int64.
   if ((codec::Quantity::of(value) <=> q) != 0) return std::nullopt;
   return value;
 }
@@ -66,7 +68,7 @@ Val quantity_int(Context&, Args a) {
   return value ? Val::integer(*value) : Val::error("cannot convert value to integer");
 }
 Val quantity_is_integer(Context&, Args a) { return Val::boolean(whole(a[0]).has_value()); }
-// What add() or sub() of these made.
+// The result of add() or sub().
 Val computed(Context& c, Args from, const codec::Quantity& quantity) {
   QuantityOpaque* out = quantity_val(c, quantity);
   out->computed = true;
@@ -83,7 +85,7 @@ Val quantity_add_int(Context& c, Args a) {
   return computed(c, a, quantity_of(a[0]) + exponent_quantity(a[1].as_int()));
 }
 Val quantity_sub_int(Context& c, Args a) {
-  // Upstream adds the negated number, which of the smallest one is that number itself, as long as int64 suffices.
+  // Upstream adds the negated number, and negating INT64_MIN gives INT64_MIN, as long as int64 suffices.
   if (a[1].as_int() == INT64_MIN && whole(a[0]).value_or(-1) >= 0) return quantity_add_int(c, a);
   return computed(c, a, quantity_of(a[0]) - exponent_quantity(a[1].as_int()));
 }
@@ -91,9 +93,8 @@ Val quantity_sub_int(Context& c, Args a) {
 // --- Versions ---
 
 bool only(std::string_view text, bool letters) {
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (letters && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'));
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return is_digit(c) || (letters && (is_letter(c) || c == '-')); });
 }
 bool leading_zero(std::string_view text) { return text.size() > 1 && text[0] == '0'; }
 
@@ -112,19 +113,7 @@ std::string parse_part(std::string_view text, std::string_view name, uint64_t& v
   return {};
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator, size_t limit = SIZE_MAX) {
-  std::vector<std::string_view> parts;
-  while (parts.size() + 1 < limit) {
-    const size_t at = text.find(separator);
-    if (at == std::string_view::npos) break;
-    parts.push_back(text.substr(0, at));
-    text.remove_prefix(at + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
-
-// The problem, or empty.
+// Returns the problem, or empty.
 std::string parse_semver(Arena& arena, std::string_view text, SemverOpaque& out) {
   out.kind = OpaqueKind::Semver;
   if (text.empty()) return "Version string empty";
@@ -170,7 +159,7 @@ std::string normalized_semver(std::string_view text, std::string& problem) {
     std::string p(part);
     if (p.size() > 1) {
       p.erase(0, std::min(p.find_first_not_of('0'), p.size()));
-      if (p.empty() || p[0] < '0' || p[0] > '9') p = "0" + p;
+      if (p.empty() || !is_digit(p[0])) p = "0" + p;
     }
     parts.push_back(p);
   }
@@ -221,7 +210,7 @@ constexpr std::string_view kLabel1035 = "[a-z]([-a-z0-9]*[a-z0-9])?";
 constexpr std::string_view kName = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
 bool full_match(std::string_view text, std::string_view pattern) {
-  // Few patterns, all constant: the cache of the thread holds them.
+  // There are few patterns, all constant: the thread's cache holds them.
   const std::string anchored = "^(?:" + std::string(pattern) + ")$";
   return matches(text, *compiled_regex(anchored)) && text.find('\n') == std::string_view::npos;
 }
@@ -236,7 +225,7 @@ std::string pattern_problem(std::string_view sentence, std::string_view pattern,
   }
   return out + "regex used for validation is '" + std::string(pattern) + "')";
 }
-// Labels count bytes, other names characters; both mean bytes.
+// Label errors say bytes, other names say characters; both count bytes.
 constexpr std::string_view kBytes = "bytes", kCharacters = "characters";
 std::string too_long(int most, std::string_view unit) {
   return "must be no more than " + std::to_string(most) + " " + std::string(unit);
@@ -319,7 +308,7 @@ Problems label_value_problems(std::string_view text) {
         pattern, {"MyValue", "my_value", "12345"}));
   return out;
 }
-// A prefix may end in a dash. (Upstream takes the character before it away, too.)
+// A prefix may end in a dash. (Upstream removes the character before it, too.)
 std::string without_dash(std::string_view text) {
   if (text.size() > 1 && text.ends_with('-')) return std::string(text.substr(0, text.size() - 2)) + "a";
   return std::string(text);
@@ -337,7 +326,7 @@ bool is_date_time(std::string_view text) {
   size_t t = text.find_first_of("tT");
   if (t == std::string_view::npos || t + 1 >= text.size() || !is_date(text.substr(0, t))) return false;
   std::string time;
-  for (const char c : text.substr(t + 1)) time += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  time += to_lower(text.substr(t + 1));
   if (!full_match(time, "([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")) return false;
   const auto number = [&](size_t at) { return (time[at] - '0') * 10 + time[at + 1] - '0'; };
   return number(0) <= 23 && number(3) <= 59 && number(6) <= 59;
@@ -405,7 +394,7 @@ void add_formats(LibraryBuilder& l, std::index_sequence<kIndexes...>) {
             l.arena.copy("format." + std::string(kFormats[kIndexes].name)), "-> format", constant_format<kIndexes>));
 }
 
-// --- The authorizer ---
+// --- Authorizer ---
 
 const CheckOpaque& check_of(const Val& v) { return Rep::as<CheckOpaque>(v); }
 CheckOpaque* next_check(Context& c, const Val& from, OpaqueKind kind) {
@@ -413,7 +402,7 @@ CheckOpaque* next_check(Context& c, const Val& from, OpaqueKind kind) {
   out->kind = kind;
   return out;
 }
-bool blank(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
+bool blank(std::string_view text) { return trim(text).empty(); }
 
 Val authorizer_path(Context& c, Args a) {
   if (blank(a[1].text())) return Val::error("path must not be empty");

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace holdfast::cel {
@@ -14,9 +15,6 @@ constexpr std::string_view kNames[] = {
     "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"};
 static_assert(std::size(kNames) == static_cast<size_t>(Token::Count));
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_name_start(char c) { return is_letter(c) || c == '_'; }
 bool is_name(char c) { return is_name_start(c) || is_digit(c); }
 
@@ -69,7 +67,7 @@ class Lexer {
     }
   }
 
-  // The text up to and including the character that fits no token.
+  // Reports the text up to and including the unrecognized character.
   void report() {
     size_t end = died_;
     if (end < text_.size()) end += decode_rune(text_, end).length;
@@ -83,7 +81,7 @@ class Lexer {
     advance_to(end);
   }
 
-  // The end of the longest token here; 0, and died_ at the character that fits none, when there is none.
+  // The end of the longest token at this position; 0 if there is none, with died_ at the offending character.
   size_t match(Token& token) {
     const char c = text_[at_];
     if (is_digit(c) || (c == '.' && is_digit(peek(at_ + 1)))) return number(token);
@@ -159,7 +157,7 @@ class Lexer {
     while (is_digit(peek(at))) ++at;
     return at;
   }
-  // The end of an exponent at `at`, or `at`.
+  // The end of the exponent at `at`; `at` if there is none.
   size_t exponent(size_t at) const {
     if (peek(at) != 'e' && peek(at) != 'E') return at;
     size_t from = at + 1;
@@ -197,7 +195,7 @@ class Lexer {
   }
 
   size_t word(Token& token) {
-    // r"", b"", br"": a prefix of a literal where one follows.
+    // r"", b"", br"": literal prefixes, if a quote follows.
     const char c = text_[at_];
     if (c == 'r' || c == 'R' || c == 'b' || c == 'B') {
       size_t quote = at_ + 1;
@@ -238,7 +236,7 @@ class Lexer {
     return 0;
   }
 
-  // The end of an escape sequence whose backslash is at `at`; 0: none, died_ says where.
+  // The end of the escape sequence whose backslash is at `at`; 0 if invalid, with died_ at the offending character.
   size_t escape(size_t at) {
     const auto hex = [&](size_t from, int count) -> size_t {
       for (int i = 0; i < count; ++i) {
@@ -287,7 +285,7 @@ class Lexer {
     return 0;
   }
 
-  // The end of a literal whose first quote is at `at`; 0: it does not end.
+  // The end of the literal whose first quote is at `at`; 0 if it is unterminated.
   size_t string(size_t at, bool raw) {
     const char quote = text_[at];
     if (peek(at + 1) == quote && peek(at + 2) == quote) {
@@ -300,7 +298,7 @@ class Lexer {
           ++i;
         }
       }
-      return at + 2;  // The empty string is the longest token.
+      return at + 2;  // The empty string is the longest match.
     }
     for (size_t i = at + 1;;) {
       if (i >= text_.size() || text_[i] == '\n' || text_[i] == '\r') {

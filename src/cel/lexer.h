@@ -1,4 +1,4 @@
-// Tokens of an expression. Private to the module.
+// The lexer. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -55,10 +55,10 @@ struct Lexeme {
   uint32_t start = 0, end = 0;  // In bytes.
 };
 
-// All tokens, the last being Eof. Characters that are not part of a token are reported and skipped.
+// All tokens, ending with Eof. Unrecognized characters are reported and skipped.
 std::vector<Lexeme> tokenize(const Source& source, Issues& issues);
 
-// As ANTLR names a token in messages: '+', IDENTIFIER, <EOF>.
+// ANTLR's name of a token in messages: '+', IDENTIFIER, <EOF>.
 std::string_view token_name(Token token);
 
 }  // namespace holdfast::cel

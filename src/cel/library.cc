@@ -1,12 +1,13 @@
-// The table of functions: signatures, dispatch by run-time types, costs.
+// The function table: signatures, dispatch on run-time types, costs.
 #include <cmath>
 
+#include "base/ascii.h"
 #include "cel/functions.h"
 
 namespace holdfast::cel {
 namespace {
 
-// Reads signatures.
+// Parses signatures.
 class SignatureReader {
  public:
   SignatureReader(Arena& arena, std::string_view text) : arena_(arena), make_(arena), text_(text) {}
@@ -33,7 +34,7 @@ class SignatureReader {
   TypeRef type() {
     skip();
     size_t end = 0;
-    while (end < text_.size() && (isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
+    while (end < text_.size() && (is_alnum(text_[end]) || text_[end] == '_')) ++end;
     const std::string_view name = text_.substr(0, end);
     text_.remove_prefix(end);
     if (name == "list") return make_.list(inner());
@@ -248,7 +249,7 @@ CostRule cost_rule(std::string_view function, std::string_view overload) {
     std::string_view name;
     CostRule rule;
   };
-  // The lists and sets extensions go by overload, before anything else.
+  // The lists and sets extensions are priced by overload, and take precedence.
   static constexpr Rule kByOverload[] = {{"list_slice", CostRule::ListOutput},
                                          {"list_flatten", CostRule::ListFlatten},
                                          {"list_flatten_int", CostRule::ListFlatten},
@@ -270,7 +271,7 @@ CostRule cost_rule(std::string_view function, std::string_view overload) {
     return overload == "cidr_contains_ip_string" ? CostRule::CidrContainsIpText : CostRule::CidrContainsIp;
   if (function == "containsCIDR")
     return overload == "cidr_contains_cidr_string" ? CostRule::CidrContainsCidrText : CostRule::CidrContainsCidr;
-  // Kubernetes' own go by function.
+  // Kubernetes' functions are priced by name.
   static constexpr Rule kByFunction[] = {{"check", CostRule::Check},
                                          {"fieldSelector", CostRule::Selector},
                                          {"labelSelector", CostRule::Selector},
@@ -303,7 +304,7 @@ CostRule cost_rule(std::string_view function, std::string_view overload) {
   for (const Rule& rule : kByFunction) {
     if (rule.name == function) return rule.rule;
   }
-  // The language's own go by overload again: where several are possible, a call costs one.
+  // Standard functions are priced by overload again; with several candidates, a call costs 1.
   static constexpr Rule kStandard[] = {{"starts_with_string", CostRule::TenthOfFirstInside},
                                        {"ends_with_string", CostRule::TenthOfFirstInside},
                                        {"string_to_bytes", CostRule::TenthOfFirstInside},
@@ -336,7 +337,7 @@ uint64_t regex_cost(uint64_t text, uint64_t pattern) {
          static_cast<uint64_t>(std::ceil(static_cast<double>(pattern) * 0.25));
 }
 
-// Sizes as the cost tracker sees them: those of the language's own functions look into optionals.
+// Sizes as seen by the cost tracker: for standard functions it looks inside optionals.
 uint64_t tracked_size(const Val& v) {
   if (v.kind() == Kind::Optional && v.has_value()) return tracked_size(Rep::inner(v));
   return cost_size(v);
@@ -347,7 +348,7 @@ std::string cost_failure(CostRule rule, std::span<const Val> args) {
                     : rule == CostRule::SelfCompareSecond ? &args[1]
                                                           : nullptr;
   if (list != nullptr && list->kind() != Kind::List) {
-    // Of the methods of a list, the first in the alphabet that the type lacks.
+    // Go reports the alphabetically first method of a list that the type lacks.
     const bool adds = has_trait(*list, Trait::Add);
     return "interface conversion: " + std::string(go_type_name(*list)) + " is not traits.Lister: missing method " +
            (adds ? "Contains" : "Add");

@@ -1,4 +1,4 @@
-// Lists, sets and optionals: cel-go's extensions and Kubernetes' own.
+// Lists, sets and optionals: cel-go's extensions and those of Kubernetes.
 #include <algorithm>
 
 #include "cel/functions.h"
@@ -139,6 +139,7 @@ Val sort_by_keys(Context& c, const Val& list, const Val& keys) {
     return !o.is_error() && o.as_int() < 0;
   });
   std::vector<Val> sorted;
+  sorted.reserve(order.size());
   for (const uint64_t i : order) sorted.push_back(list_at(c.arena, list, i));
   return list_of(c.arena, sorted);
 }
@@ -149,12 +150,13 @@ Val sort_by_associated_keys(Context& c, Args a) {
 
 Val range(Context& c, Args a) {
   const int64_t count = a[0].as_int();
-  // Beyond the limit its cost is, too.
+  // The cost would exceed the limit, too.
   if (count > 0 && static_cast<uint64_t>(count) > c.limit) {
     c.charge(static_cast<uint64_t>(count) + 11);
     return Val::error(kCostLimitExceeded);
   }
   std::vector<Val> items;
+  items.reserve(static_cast<size_t>(std::max<int64_t>(count, 0)));
   for (int64_t i = 0; i < count; ++i) items.push_back(Val::integer(i));
   return list_of(c.arena, items);
 }
@@ -278,7 +280,7 @@ void add_list_functions(LibraryBuilder& l) {
 }
 
 void add_optional_functions(LibraryBuilder& l) {
-  // Kubernetes' own list functions come first.
+  // Kubernetes' list functions come first.
   for (const Named& t : kComparable) {
     const std::string name(t.name), list = "list<" + name + ">";
     l.member("isSorted", l.arena.copy("list_" + name + "_is_sorted_bool"), list + " -> bool", is_sorted);

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kOldAccumulator = "__result__";
 constexpr std::string_view kUnused = "#unused";
 
-// Builds the replacement of one call; every node of it stands at the call's place.
+// Builds the replacement of one call; all its nodes have the call's position.
 class Expansion {
  public:
   Expansion(ExprFactory& factory, int32_t offset) : factory_(factory), offset_(offset) {}
@@ -34,7 +34,7 @@ class Expansion {
     e->result = result;
     return e;
   }
-  // Names `variable` the value of `bound` inside `body`.
+  // Binds `variable` to the value of `bound` inside `body`.
   Expr* bind(std::string_view variable, Expr* bound, Expr* body) {
     return fold(list({}), kUnused, {}, variable, bound, literal(Val::boolean(false)), factory_.ident(offset_, variable),
                 body);
@@ -59,7 +59,7 @@ class Expansion {
         call(op::kConditional, {predicate, call(op::kAdd, {accumulator(), literal(Val::integer(1))}), accumulator()}),
         call(op::kEquals, {accumulator(), literal(Val::integer(1))}));
   }
-  // Adds to the accumulator where `filter` (null: always) holds.
+  // Adds to the accumulator where `filter` holds (always if null).
   Expr* collect(Expr* range, std::string_view v1, std::string_view v2, Expr* init, Expr* filter, Expr* step) {
     if (filter != nullptr) step = call(op::kConditional, {filter, step, accumulator()});
     return fold(range, v1, v2, kAccumulator, init, literal(Val::boolean(true)), step, accumulator());

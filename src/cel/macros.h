@@ -1,4 +1,4 @@
-// Macros: calls that the parser replaces by other expressions. Private to the module.
+// Macros: calls that the parser replaces with other expressions. Private to the module.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@ namespace holdfast::cel {
 
 class ExprFactory {
  public:
-  // `binds`: cel.bind() exists.
+  // `binds`: enables cel.bind().
   ExprFactory(Arena& arena, bool binds) : arena_(arena), binds_(binds) {}
   bool binds() const { return binds_; }
 
-  // optMap() copies its target, so a chain of them doubles with each link: what has too many nodes is refused.
+  // optMap() copies its target, so a chain of them grows exponentially: expressions with more nodes are rejected.
   static constexpr size_t kMaxNodes = 500'000;
   bool too_large() const { return nodes_ > kMaxNodes; }
 
@@ -63,7 +63,7 @@ class ExprFactory {
     e->args = arena_.copy(elements);
     return e;
   }
-  // A copy with nodes of its own, as the checker writes into nodes.
+  // A deep copy, because the checker writes to nodes.
   Expr* copy(const Expr* e);
   Arena& arena() { return arena_; }
 
@@ -74,7 +74,7 @@ class ExprFactory {
 };
 
 struct MacroResult {
-  Expr* expr = nullptr;  // Null: no macro.
+  Expr* expr = nullptr;  // Null if the call is not a macro.
   std::string error = {};
   int32_t error_offset = 0;
 };

@@ -1,8 +1,9 @@
-// What Object{...} and the value of a JSONPatch{...} are as data. Kubernetes converts them to Go's native values by two
-// different roads, and each refuses what it has no form for (k8s.io/apiserver/pkg/cel/mutation/dynamic).
+// Converts Object{...} and the value of JSONPatch{...} to data. Kubernetes converts them to native Go values in two
+// different ways, each rejecting values it has no form for (k8s.io/apiserver/pkg/cel/mutation/dynamic).
 #include <cstdio>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cel/times.h"
 #include "cel/values.h"
@@ -17,7 +18,7 @@ std::string format(const char* pattern, auto... values) {
   return out;
 }
 
-// Go's %q of a number: the character.
+// Go's %q of a number: the quoted character.
 std::string quoted_rune(uint64_t number) {
   if (number >= 0x80) {
     std::string out;
@@ -42,7 +43,7 @@ std::string bad_key(const Val& key) {
     shown = quoted_rune(key.as_uint());
   } else if (key.is_null()) {
     shown = quoted_rune(0);
-  } else if (key.is_bool() || key.kind() == Kind::Double) {  // The others have a method String().
+  } else if (key.is_bool() || key.kind() == Kind::Double) {  // The others have a String() method.
     shown = "%!q(" + std::string(go_type_name(key)) + "=" + go_text(key) + ")";
   } else {
     shown = go_quote(go_text(key));
@@ -50,12 +51,12 @@ std::string bad_key(const Val& key) {
   return "map key " + shown + " is of type " + std::string(go_type_name(key)) + ", not string";
 }
 
-// --- Of an apply configuration ---
+// --- Apply configurations ---
 
 constexpr std::string_view kMonths[] = {"January", "February", "March",     "April",   "May",      "June",
                                         "July",    "August",   "September", "October", "November", "December"};
 
-// A value made by an expression, inside a list or map, where only its outermost level is converted.
+// Go's %#v for a value created by an expression inside a list or map, where only the outermost level is converted.
 std::string go_syntax(const Val& v) {
   Arena arena;
   switch (v.kind()) {
@@ -91,7 +92,7 @@ std::string go_values(const Val& v) {
   return "map[" + out + "]";
 }
 
-// Of the Go value inside.
+// The Go type of the wrapped value.
 std::string_view native_type(const Val& v) {
   if (v.kind() == Kind::Opaque) {
     switch (Rep::opaque(v).kind) {
@@ -121,7 +122,7 @@ const Val* non_string_key(const Val& v) {
   return nullptr;
 }
 
-// Why an Object has no native form: a map among its fields has a key that is not a string. Empty: it has one.
+// Why an Object has no native form (a map among its fields has a non-string key); empty if it has one.
 std::string no_native_form(const ObjectRep& object) {
   for (const auto& [name, field] : object.fields) {
     if (const Val* key = non_string_key(field)) return "fail to convert field " + go_quote(name) + ": " + bad_key(*key);
@@ -129,7 +130,7 @@ std::string no_native_form(const ObjectRep& object) {
   return {};
 }
 
-// Where the native form goes: into a configuration, or on to JSON, which has a form for some more.
+// The purpose of the native form: an apply configuration, or JSON, which has a form for more values.
 enum class Use : uint8_t { Configuration, Json };
 
 class Converter {
@@ -138,7 +139,7 @@ class Converter {
       : arena_(arena), use_(use), marker_key_(marker_key), out_(out) {}
 
   Value object(const ObjectRep& object) {
-    // A key that is no string spoils the whole object around it.
+    // A non-string key invalidates the whole enclosing object.
     if (std::string why = no_native_form(object); !why.empty()) {
       return refuse({.path = {}, .type = "*types.Err", .syntax = "(*types.Err)", .text = std::move(why)});
     }
@@ -152,7 +153,7 @@ class Converter {
   }
 
  private:
-  // Lists and maps that an expression made are converted where they are fields of an Object, not within each other.
+  // Lists and maps created by an expression are converted as fields of an Object, but not inside each other.
   Value field(const Val& v) {
     if (Rep::is_data(v)) return Rep::value(v);
     if (v.kind() == Kind::List) {
@@ -219,7 +220,7 @@ class Converter {
         return refuse({.path = {},
                        .type = "time.Duration",
                        .syntax = std::to_string(v.as_int()),
-                       .text = codec::duration_text(v.as_int())});
+                       .text = format_go_duration(std::chrono::nanoseconds(v.as_int()))});
       case Kind::Timestamp:
         return refuse(time(v));
       case Kind::Bytes: {
@@ -263,7 +264,7 @@ class Converter {
   std::vector<ForeignValue::Step> path_;
 };
 
-// --- Of a JSON patch ---
+// --- JSON patches ---
 
 constexpr int64_t kLargestJsonInteger = (int64_t{1} << 53) - 1;
 
@@ -330,14 +331,14 @@ class JsonForm {
         "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid ";
     if (d != d) return fail(std::string(kNotANumber) + "NaN value");
     if (d - d != 0) return fail(std::string(kNotANumber) + (d > 0 ? "+Inf value" : "-Inf value"));
-    // Printed without a fraction, it is read back as an integer.
-    if (d == static_cast<double>(static_cast<int64_t>(d)) && d < 1e18 && d > -1e18) {
+    // Printed without a fraction, so it is read back as an integer.
+    if (d < 1e18 && d > -1e18 && d == static_cast<double>(static_cast<int64_t>(d))) {
       return Value::integer(static_cast<int64_t>(d));
     }
     return Value::number(d);
   }
 
-  // Kubernetes has names of its own for some.
+  // Kubernetes' own names for some types.
   static std::string_view opaque_name(const Val& v) {
     switch (Rep::opaque(v).kind) {
       case OpaqueKind::Quantity:

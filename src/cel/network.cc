@@ -1,8 +1,10 @@
-// Kubernetes' libraries of IP addresses, networks and URLs, in the words of Go's netip and net/url.
+// Kubernetes' libraries for IP addresses, networks and URLs, with the error messages of Go's netip and net/url.
 #include <algorithm>
-#include <charconv>
 
+#include "base/ascii.h"
+#include "base/strings.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "cel/functions.h"
 
 namespace holdfast::cel {
@@ -15,7 +17,7 @@ using Args = std::span<const Val>;
 struct Parsed {
   IpOpaque ip{};
   bool zone = false;
-  std::string problem;  // Empty: parsed.
+  std::string problem;  // Empty if parsed.
 };
 
 std::string address_problem(std::string_view in, std::string_view message, std::string_view at = {}) {
@@ -27,7 +29,7 @@ std::string address_problem(std::string_view in, std::string_view message, std::
 std::string parse_v4(std::string_view in, std::string_view s, uint8_t* out) {
   int value = 0, position = 0, digits = 0;
   for (size_t i = 0; i < s.size(); ++i) {
-    if (s[i] >= '0' && s[i] <= '9') {
+    if (is_digit(s[i])) {
       if (digits == 1 && value == 0) return address_problem(in, "IPv4 field has octet with leading zero");
       value = value * 10 + (s[i] - '0');
       ++digits;
@@ -45,13 +47,6 @@ std::string parse_v4(std::string_view in, std::string_view s, uint8_t* out) {
   if (position < 3) return address_problem(in, "IPv4 address too short");
   out[3] = static_cast<uint8_t>(value);
   return {};
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 Parsed parse_v6(std::string_view in) {
@@ -78,7 +73,7 @@ Parsed parse_v6(std::string_view in) {
     size_t length = 0;
     uint32_t value = 0;
     for (; length < s.size(); ++length) {
-      const int digit = hex_digit(s[length]);
+      const int digit = hex_value(s[length]);
       if (digit < 0) break;
       value = value << 4 | static_cast<uint32_t>(digit);
       if (length > 3) return fail("each group must have 4 or less digits", s);
@@ -115,7 +110,7 @@ Parsed parse_v6(std::string_view in) {
   if (i < 16) {
     if (ellipsis < 0) return fail("address string too short");
     const int shift = 16 - i;
-    for (int j = i - 1; j >= ellipsis; --j) bytes[static_cast<size_t>(j + shift)] = bytes[static_cast<size_t>(j)];
+    std::copy_backward(bytes.begin() + ellipsis, bytes.begin() + i, bytes.end());
     for (int j = ellipsis; j < ellipsis + shift; ++j) bytes[static_cast<size_t>(j)] = 0;
   } else if (ellipsis >= 0) {
     return fail("the :: must expand to at least one field of zeros");
@@ -170,16 +165,15 @@ std::string parse_cidr(std::string_view text, IpOpaque& out) {
   if (!parsed.problem.empty()) return fail(parsed.problem);
   if (parsed.zone) return fail("IPv6 zones cannot be present in a prefix");
   const std::string_view bits = text.substr(slash + 1);
-  int prefix = 0;
-  const auto [end, code] = std::from_chars(bits.data(), bits.data() + bits.size(), prefix);
-  if ((bits.size() > 1 && (bits[0] < '1' || bits[0] > '9')) || bits.empty() || code == std::errc::invalid_argument ||
-      code == std::errc::result_out_of_range || end != bits.data() + bits.size())
+  const std::optional<int> prefix = parse_number<int>(bits);
+  if (!prefix || (bits.size() > 1 && (bits[0] < '1' || bits[0] > '9'))) {
     return fail("bad bits after slash: " + go_quote(bits));
-  if (prefix < 0 || prefix > (parsed.ip.v6 ? 128 : 32)) return fail("prefix length out of range");
+  }
+  if (*prefix < 0 || *prefix > (parsed.ip.v6 ? 128 : 32)) return fail("prefix length out of range");
   if (is_v4_in_v6(parsed.ip)) return "IPv4-mapped IPv6 address " + go_quote(text) + " is not allowed";
   out = parsed.ip;
   out.kind = OpaqueKind::Cidr;
-  out.prefix = prefix;
+  out.prefix = *prefix;
   return {};
 }
 
@@ -249,7 +243,7 @@ Val contains_ip(Context&, Args a) {
 }
 Val contains_ip_text(Context& c, Args a) {
   IpOpaque other;
-  // Whatever is wrong with the text, the answer upstream is that the network does not take such an argument.
+  // For any parse error, upstream reports that the network does not accept such an argument.
   if (const std::string problem = parse_ip(a[1].text(), other); !problem.empty()) return no_such_overload();
   (void)c;
   return Val::boolean(same_prefix(address(a[0]), other, address(a[0]).prefix));
@@ -284,10 +278,7 @@ Val masked(Context& c, Args a) {
 
 enum class Escaping : uint8_t { Path, Host, Zone, User, Query, Fragment };
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-         c == '.' || c == '~';
-}
+bool is_unreserved(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.' || c == '~'; }
 bool should_escape(char c, Escaping mode) {
   if (is_unreserved(c)) return false;
   if (mode == Escaping::Host || mode == Escaping::Zone) {
@@ -316,9 +307,7 @@ std::string escaped(std::string_view text, Escaping mode) {
     if (c == ' ' && mode == Escaping::Query) {
       out += '+';
     } else if (should_escape(c, mode)) {
-      out += '%';
-      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
-      out += "0123456789ABCDEF"[c & 15];
+      append_percent_encoded(out, c);
     } else {
       out += c;
     }
@@ -330,11 +319,11 @@ std::optional<std::string> unescaped(std::string_view text, Escaping mode, std::
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '%') {
-      if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) {
+      if (i + 2 >= text.size() || !is_hex(text[i + 1]) || !is_hex(text[i + 2])) {
         problem = "invalid URL escape " + go_quote(text.substr(i, std::min<size_t>(3, text.size() - i)));
         return std::nullopt;
       }
-      const char code = static_cast<char>(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
+      const char code = static_cast<char>(hex_value(text[i + 1]) << 4 | hex_value(text[i + 2]));
       if (mode == Escaping::Host && static_cast<unsigned char>(code) < 0x80 && text.substr(i, 3) != "%25") {
         problem = "invalid URL escape " + go_quote(text.substr(i, 3));
         return std::nullopt;
@@ -367,7 +356,7 @@ struct Url {
 bool valid_port(std::string_view port) {
   if (port.empty()) return true;
   if (port[0] != ':') return false;
-  return std::all_of(port.begin() + 1, port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::all_of(port.begin() + 1, port.end(), is_digit);
 }
 
 bool parse_authority(std::string_view authority, Url& url, std::string& problem) {
@@ -440,9 +429,8 @@ bool parse_url(std::string_view text, bool request, Url& url, std::string& probl
   std::string_view rest = text;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool alpha = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (alpha) continue;
-    if ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.') {
+    if (is_letter(c)) continue;
+    if (is_digit(c) || c == '+' || c == '-' || c == '.') {
       if (i == 0) break;
       continue;
     }
@@ -451,7 +439,7 @@ bool parse_url(std::string_view text, bool request, Url& url, std::string& probl
         problem = "missing protocol scheme";
         return false;
       }
-      for (const char s : text.substr(0, i)) url.scheme += s >= 'A' && s <= 'Z' ? static_cast<char>(s + 32) : s;
+      url.scheme += to_lower(text.substr(0, i));
       rest = text.substr(i + 1);
     }
     break;
@@ -578,7 +566,7 @@ Val to_url(Context& c, Args a) {
 Val is_url(Context&, Args a) { return Val::boolean(request_uri_problem(a[0].text()).empty()); }
 
 const UrlOpaque& url_of(const Val& v) { return Rep::as<UrlOpaque>(v); }
-// Splits "host:port" as URL.Hostname() and Port() do.
+// Splits "host:port" like URL.Hostname() and Port().
 std::pair<std::string_view, std::string_view> host_and_port(std::string_view host) {
   std::string_view port;
   const size_t colon = host.rfind(':');
@@ -614,6 +602,7 @@ Val get_query(Context& c, Args a) {
     found->second.push_back(*value);
   }
   std::vector<MapEntry> entries;
+  entries.reserve(values.size());
   for (const auto& [key, texts] : values)
     entries.push_back({Val::string(c.arena.copy(key)), string_list(c.arena, texts)});
   return map_of(c.arena, entries);

@@ -1,10 +1,11 @@
-// A recursive descent parser of CEL's grammar; macros are expanded as calls are read (macros.cc).
+// A recursive descent parser for CEL; macros are expanded as calls are parsed (macros.cc).
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <vector>
 
+#include "base/ascii.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "cel/ast.h"
 #include "cel/lexer.h"
@@ -29,7 +30,7 @@ bool is_reserved(std::string_view name) {
   return false;
 }
 
-// Gives up at the first error of the syntax, or at a limit.
+// Thrown at the first syntax error, or when a limit is reached.
 struct Abort {};
 
 class Parser {
@@ -46,7 +47,7 @@ class Parser {
       return nullptr;
     }
   }
-  bool is_malformed() const { return is_malformed_; }  // There is an error in the syntax, which is not reported yet.
+  bool is_malformed() const { return is_malformed_; }  // There is a syntax error, not reported yet.
 
  private:
   // --- Tokens ---
@@ -54,7 +55,7 @@ class Parser {
   Token peek(size_t ahead = 0) const { return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead].token : Token::Eof; }
   const Lexeme& current() const { return tokens_[at_]; }
   std::string_view text_of(const Lexeme& lexeme) const { return text_.substr(lexeme.start, lexeme.end - lexeme.start); }
-  // What is wrong, and what else is, report_syntax_errors() says.
+  // report_syntax_errors() later finds all errors and their messages.
   [[noreturn]] void syntax_error() {
     is_malformed_ = true;
     throw Abort{};
@@ -69,7 +70,7 @@ class Parser {
     return true;
   }
 
-  // After an element of a literal: whether another one follows. The closing token is read.
+  // Called after an element of a literal: whether another one follows. Consumes the closing token.
   bool another(Token close) {
     if (accept(close)) return false;
     take(Token::Comma);
@@ -84,7 +85,7 @@ class Parser {
     ~Depth() { counter_ = before_; }
     void deeper() {
       if (++counter_ > kMaxDepth) {
-        parser_.issues_.add_nowhere("expression recursion limit exceeded: " + std::to_string(kMaxDepth));
+        parser_.issues_.add_without_location("expression recursion limit exceeded: " + std::to_string(kMaxDepth));
         throw Abort{};
       }
     }
@@ -275,7 +276,7 @@ class Parser {
     }
   }
 
-  // An empty literal, which may hold a comma.
+  // An empty literal, which may contain a comma.
   bool closed_at_once(Token close) {
     if (peek() == Token::Comma && peek(1) == close) ++at_;
     return accept(close);
@@ -323,7 +324,7 @@ class Parser {
     return result;
   }
 
-  // a, .a, a(...), a.b.C{...}: which one shows in what follows the dotted name.
+  // a, .a, a(...), a.b.C{...}: distinguished by what follows the dotted name.
   Expr* name() {
     const Lexeme& start = current();
     size_t i = at_ + (start.token == Token::Dot ? 1 : 0);
@@ -443,17 +444,10 @@ class Parser {
       base = 16;
       text.remove_prefix(2);
     }
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
+    return parse_number<uint64_t>(text, base);
   }
 
-  static uint32_t hex_value(char c) {
-    return c <= '9' ? static_cast<uint32_t>(c - '0') : static_cast<uint32_t>((c | 0x20) - 'a') + 10;
-  }
-
-  // The value of a literal that the lexer took, quotes and all. Line ends become \n.
+  // The value of a literal token including its quotes. Line breaks become \n.
   std::string_view unescaped(std::string_view text, bool is_bytes, std::string& error) {
     bool raw = false;
     if (text[0] == 'r' || text[0] == 'R') {
@@ -481,7 +475,7 @@ class Parser {
       i += 2;
       uint32_t code = 0;
       const auto hex = [&](int count) {
-        for (int k = 0; k < count; ++k) code = code << 4 | hex_value(text[i++]);
+        for (int k = 0; k < count; ++k) code = code << 4 | static_cast<uint32_t>(hex_value(text[i++]));
       };
       switch (kind) {
         case 'a':
@@ -554,7 +548,7 @@ class Parser {
   Expr* expand(int32_t offset, std::string_view function, Expr* target, const std::vector<Expr*>& args) {
     MacroResult result = expand_macro(factory_, offset, function, target, args);
     if (factory_.too_large()) {
-      issues_.add_nowhere("expression is too large after the expansion of macros");
+      issues_.add_without_location("expression is too large after the expansion of macros");
       throw Abort{};
     }
     if (!result.error.empty()) {
@@ -578,8 +572,8 @@ class Parser {
 
 Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds) {
   if (source.code_points() > kMaxCodePoints) {
-    issues.add_nowhere("expression code point size exceeds limit: size: " + std::to_string(source.code_points()) +
-                       ", limit " + std::to_string(kMaxCodePoints));
+    issues.add_without_location("expression code point size exceeds limit: size: " +
+                                std::to_string(source.code_points()) + ", limit " + std::to_string(kMaxCodePoints));
     return nullptr;
   }
   const std::vector<Lexeme> tokens = tokenize(source, issues);
@@ -588,7 +582,7 @@ Expr* parse(Arena& arena, const Source& source, Issues& issues, bool binds) {
   Expr* e = parser.run();
   if (parser.is_malformed()) {
     if (const auto repaired = report_syntax_errors(source.text(), tokens, issues)) {
-      Parser(arena, source, issues, *repaired, binds).run();  // For what else is wrong.
+      Parser(arena, source, issues, *repaired, binds).run();  // To report errors other than syntax errors.
       return nullptr;
     }
   }

@@ -1,6 +1,6 @@
-// Planning a checked expression into nodes, and evaluating them. The nodes are those of cel-go's interpreter, because
-// its costs are: an attribute (a variable and what is selected from it) costs one and one more for each selection,
-// constants nothing, and what is folded ahead of time nothing either.
+// Plans a checked expression as nodes and evaluates them. The nodes are those of cel-go's interpreter, because costs
+// depend on them: an attribute (a variable with selections) costs one plus one per selection, constants and folded
+// expressions cost nothing.
 #include <re2/re2.h>
 
 #include <cmath>
@@ -37,10 +37,10 @@ struct Node;
 
 struct Qualifier {
   Val constant = {};
-  const Node* index = nullptr;  // Computed; null: constant.
+  const Node* index = nullptr;  // If null, `constant` is used.
   bool optional = false;
-  bool test = false;          // has(): whether it is there.
-  bool object_field = false;  // Of Object{...}.
+  bool test = false;          // has(): test for presence.
+  bool object_field = false;  // A field of Object{...}.
 };
 
 enum class Base : uint8_t { Variable, Local, Operand, Conditional };
@@ -51,16 +51,16 @@ struct Node {
   bool test_only = false;
   CostRule cost = CostRule::One;
   bool has_optionals = false;
-  uint32_t slot = 0;  // Variable or local; of a Fold: its accumulator's, its variables lie behind it.
+  uint32_t slot = 0;  // Variable or local; for a Fold its accumulator, followed by its variables.
   Val constant = {};
   std::vector<Qualifier> qualifiers;
-  std::vector<const Node*> args;  // Also: operand; condition and branches; range, init, condition, step, result.
+  std::vector<const Node*> args;  // Or operand; condition and branches; range, init, condition, step, result.
   const Function* function = nullptr;
-  const Overload* overload = nullptr;  // Null: chosen when the types of the arguments are known.
-  std::unique_ptr<const RE2> pattern;  // Of a call whose pattern is a literal.
+  const Overload* overload = nullptr;  // Null: chosen at run time by argument types.
+  std::unique_ptr<const RE2> pattern;  // For calls with a literal pattern.
   std::vector<std::string_view> fields;
   std::vector<bool> optionals;
-  std::string_view name;  // Of a variable; of a struct's type.
+  std::string_view name;  // Name of a variable or of a struct's type.
   bool two_variables = false;
 };
 
@@ -133,7 +133,7 @@ class Planner {
   static bool is_const(const Node* n) { return n->kind == NodeKind::Const; }
 
   const Node* reference(const Expr* e) {
-    // Upstream takes every name whose type is `type` for the name of a type, that of a variable too.
+    // Upstream treats every name of type `type` as a type name, even a variable's.
     if (e->type != nullptr && e->type->kind == TypeKind::Type) {
       TypeMaker make(program_.arena);
       const bool mutation = environment_.options.mutation;
@@ -155,14 +155,14 @@ class Planner {
       n->base = Base::Variable;
       n->slot = static_cast<uint32_t>(variable);
       n->name =
-          program_.arena.copy(environment_.options.variables[n->slot].name);  // A program outlives its environment.
+          program_.arena.copy(environment_.options.variables[n->slot].name);  // The program outlives its environment.
       program_.used.insert(n->name);
       return n;
     }
     return constant(Rep::type(program_.arena.copy(e->reference)));
   }
 
-  // The node as an attribute that takes qualifiers.
+  // The node as an attribute, to which qualifiers can be added.
   Node* attribute(const Node* n) {
     if (n->kind == NodeKind::Attribute) return const_cast<Node*>(n);
     Node* relative = make(NodeKind::Attribute);
@@ -186,7 +186,6 @@ class Planner {
     qualifier.test = e->test_only;
     qualifier.object_field = e->operand->type != nullptr && e->operand->type->any_field;
     if (e->test_only) {
-      // The test has a node of its own: the attribute may stand elsewhere, too.
       n->test_only = true;
     }
     add_qualifier(n, qualifier);
@@ -275,7 +274,7 @@ class Planner {
     return NodeKind::VarArgs;
   }
 
-  // A pattern that is a literal is compiled once. The call is one of many arguments then, as upstream's.
+  // Compiles a literal pattern once. Like upstream, this makes the call a VarArgs node.
   void literal_pattern(Node* n, std::string_view name) {
     if (name != "matches" && name != "find" && name != "findAll") return;
     if (n->args.size() < 2 || !is_const(n->args[1]) || !n->args[1]->constant.is_string()) return;
@@ -285,7 +284,7 @@ class Planner {
     n->kind = NodeKind::VarArgs;
   }
 
-  // Conversions of constants are done here; their errors are errors of compilation.
+  // Folds conversions of constants; their errors are compile errors.
   const Node* folded(Node* n, std::string_view name);
 
   bool all_primitive(const Val& list) {
@@ -344,14 +343,14 @@ class Planner {
   const Node* fold(const Expr* e) {
     Node* n = make(NodeKind::Fold);
     n->two_variables = !e->variable2.empty();
-    // Before anything is planned: the first value is evaluated when it is first read, inside the fold.
+    // Before planning anything: the initial value is evaluated when first read, inside the fold.
     n->slot = next_local_;
     next_local_ += 3;
     program_.locals = std::max(program_.locals, next_local_);
     const Node* init = plan(e->init);
     const Node* range = plan(e->range);
     const size_t outer = scope_.size();
-    // The accumulator is looked for first.
+    // The accumulator is searched first.
     if (n->two_variables) scope_.emplace_back(e->variable2, n->slot + 2);
     scope_.emplace_back(e->variable, n->slot + 1);
     scope_.emplace_back(e->accumulator, n->slot);
@@ -374,15 +373,15 @@ class Planner {
 
 // --- Evaluating -----------------------------------------------------------------------------------------------------
 
-// Upstream's cost tracker panics, which ends the evaluation whatever the expression makes of errors.
-struct Abandoned {
+// A panic of upstream's cost tracker, which ends the evaluation regardless of how the expression handles errors.
+struct CostTrackerPanic {
   std::string message;
 };
 
 struct Local {
   Val value;
-  const Node* init = nullptr;  // Of an accumulator that has not been used yet.
-  bool open = false;           // It became a list or map to which its comprehension adds in place.
+  const Node* init = nullptr;  // Initial value of an accumulator that has not been read yet.
+  bool open = false;           // It became a list or map that its comprehension appends to in place.
 };
 
 class Evaluator {
@@ -399,7 +398,7 @@ class Evaluator {
       case NodeKind::Attribute: {
         const Val v = resolve(n);
         if (n.base == Base::Conditional) {
-          // Upstream takes back the cost of a test, which a condition has not had.
+          // Upstream subtracts the cost of a presence test, although a conditional was not charged for it.
           if (n.test_only && context_.cost > 0) --context_.cost;
           return v;
         }
@@ -433,7 +432,7 @@ class Evaluator {
         const size_t count = n.args.size();
         for (size_t i = 0; i < count; ++i) {
           args[i] = evaluate(*n.args[i]);
-          // A call whose arguments are not all known costs nothing.
+          // A call with an unevaluated argument costs nothing.
           if (args[i].is_error() && i + 1 < count) return args[i];
         }
         const std::span<const Val> all(args, count);
@@ -564,7 +563,7 @@ class Evaluator {
 
   Val equality(const Node& n) {
     const Val args[] = {evaluate(*n.args[0]), evaluate(*n.args[1])};
-    // Values of Kubernetes' own types are compared for one.
+    // Comparing values of Kubernetes' types costs 1.
     const bool flat = n.kind == NodeKind::Equal && args[0].kind() == Kind::Opaque;
     charge(flat ? 1 : run_time_cost(arena_, CostRule::TenthOfSmaller, args, args[0]));
     if (args[0].is_error()) return args[0];
@@ -573,11 +572,11 @@ class Evaluator {
     return n.kind == NodeKind::Equal ? same : Val::boolean(!same.is_true());
   }
 
-  // Charges for a call and makes it, unless an argument failed.
+  // Charges for a call and executes it, unless an argument failed.
   Val finish(const Node& n, std::span<const Val> args, const Val* failed) {
-    if (std::string why = cost_failure(n.cost, args); !why.empty()) throw Abandoned{std::move(why)};
+    if (std::string why = cost_failure(n.cost, args); !why.empty()) throw CostTrackerPanic{std::move(why)};
     const bool by_result = n.cost == CostRule::FifthOfResult || n.cost == CostRule::ListOutput;
-    // What costs more than is left is not begun.
+    // A call that exceeds the limit is not executed.
     if (!by_result) charge(run_time_cost(arena_, n.cost, args, args[0]));
     const Val result = failed != nullptr ? *failed : invoke(n, args);
     if (context_.exceeded) throw LimitExceeded{};
@@ -590,7 +589,7 @@ class Evaluator {
     const Function& f = *n.function;
     if (f.singleton != nullptr) {
       if (has_trait(args[0], f.trait)) return f.singleton(context_, args);
-      // Texts and times answer for themselves that they know no such function.
+      // Strings and times report unknown functions themselves.
       switch (args[0].kind()) {
         case Kind::String:
         case Kind::Timestamp:
@@ -673,8 +672,8 @@ class Evaluator {
     return n.qualifiers.empty() ? base : qualified(n, base);
   }
 
-  // An attribute takes the value out of an optional as a Go value and puts it back: optionals within optionals
-  // collapse, and what has no CEL form of its own becomes an error inside.
+  // An attribute converts the value of an optional to Go and back: nested optionals collapse, and values without a CEL
+  // form become an error inside.
   Val natively(const Val& v) { return v.kind() == Kind::List || v.kind() == Kind::Map ? v : from_native(arena_, v); }
 
   Val qualified(const Node& n, Val v) {
@@ -687,7 +686,7 @@ class Evaluator {
       optional |= q.optional;
       Val key = q.constant;
       if (q.index != nullptr) {
-        // An attribute in brackets is resolved without the cost of its variable.
+        // An attribute in brackets is resolved without charging for its variable.
         key = q.index->kind == NodeKind::Attribute ? resolve(*q.index) : evaluate(*q.index);
         if (q.index->kind == NodeKind::Attribute && q.index->test_only && key.kind() == Kind::Optional)
           key = Val::boolean(key.has_value());
@@ -726,7 +725,7 @@ class Evaluator {
     return optional ? Val::optional_of(arena_, v) : v;
   }
 
-  // Whether its value is a variable's, or of one of several variables, as it was given.
+  // Whether the value comes unchanged from a variable, or from one of several.
   static bool is_of_variable(const Node& n) {
     if (n.kind != NodeKind::Attribute) return false;
     if (n.base == Base::Conditional) return is_of_variable(*n.args[1]) && is_of_variable(*n.args[2]);
@@ -739,7 +738,7 @@ class Evaluator {
     return std::string(go_type_name(v));
   }
 
-  // Whether the key is there. `presence`: its absence is not an error.
+  // Whether the key exists. `presence`: its absence is not an error.
   bool look_up(const Val& v, const Val& key, const Qualifier& q, bool presence, Val& found, Val& failed) {
     const auto missing_key = [&] { failed = error(arena_, "no such key: " + go_text(key)); };
     switch (v.kind()) {
@@ -770,7 +769,7 @@ class Evaluator {
           if (!presence) missing_key();
           return false;
         }
-        if (q.test) {  // Whatever the field holds: only reading goes through the native form.
+        if (q.test) {  // Regardless of its value: only reads go through the native form.
           const auto& fields = Rep::object(v).fields;
           return std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.first == key.text(); });
         }
@@ -844,7 +843,7 @@ class Evaluator {
     return false;
   }
 
-  // --- Making ---
+  // --- Construction ---
 
   static std::string_view go_native_name(const Val& v) {
     switch (v.kind()) {
@@ -987,7 +986,7 @@ const Node* Planner::folded(Node* n, std::string_view name) {
 
 }  // namespace
 
-// --- The public face ------------------------------------------------------------------------------------------------
+// --- Public interface ------------------------------------------------------------------------------------------------
 
 Environment::Environment(std::unique_ptr<State> state) : state_(state.release()) {}
 void Environment::Destroy::operator()(State* state) const { delete state; }
@@ -1022,7 +1021,7 @@ Environment::Compiled Environment::compile(std::string_view expression) const {
     return std::move(result);
   };
   Arena scratch;
-  // Literals and names live on in the program, the tree does not.
+  // Literals and names stay in the program's arena; the tree is not used after compilation.
   Expr* root = parse(program->arena, source, issues, state_->options.device_selector);
   if (root == nullptr) return fail();
   if (!check(*state_, scratch, root, issues)) return fail();
@@ -1035,7 +1034,7 @@ Environment::Compiled Environment::compile(std::string_view expression) const {
     return result;
   }
   program->estimate = estimate_cost(*state_, scratch, root);
-  // The type outlives the compilation.
+  // Copied because the type outlives the compilation.
   struct Copy {
     TypeMaker make;
     TypeRef operator()(TypeRef t) {
@@ -1070,7 +1069,7 @@ Outcome Program::evaluate(const Bindings& bindings, Arena& arena, uint64_t cost_
     outcome.value = evaluator.evaluate(*state_->root);
   } catch (const LimitExceeded&) {
     outcome.value = Val::error(kCostLimitExceeded);
-  } catch (const Abandoned& why) {
+  } catch (const CostTrackerPanic& why) {
     outcome.value = error(arena, "internal error: " + why.message);
   }
   outcome.cost = context.cost;

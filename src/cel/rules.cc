@@ -1,7 +1,9 @@
-// x-kubernetes-validations: compiling the rules of a schema and running them over an object.
+// x-kubernetes-validations: compiles the rules of a schema and runs them on an object.
 #include <algorithm>
 #include <map>
 
+#include "base/ascii.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "cel/types.h"
 #include "cel/values.h"
@@ -9,13 +11,6 @@
 
 namespace holdfast::cel {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 constexpr std::string_view kSelfType = "selfType";
 
@@ -28,10 +23,10 @@ struct CompiledRule {
   std::string field_path;
 
   std::string_view text(std::string_view key) const { return written->text_at(key); }
-  // What names the rule in errors.
+  // How errors refer to the rule.
   std::string_view shown() const {
     const std::string_view message_text = text("message");
-    return trimmed(message_text.empty() ? text("rule") : message_text);
+    return trim(message_text.empty() ? text("rule") : message_text);
   }
 };
 
@@ -39,7 +34,7 @@ struct CompiledRule {
 
 struct SchemaRules::Node {
   const Decl* decl = nullptr;
-  bool untyped = false;  // Expressions cannot see what it describes.
+  bool untyped = false;  // Expressions cannot access the data it describes.
   std::vector<CompiledRule> rules;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> properties;
   std::unique_ptr<Node> items, additional;
@@ -73,8 +68,8 @@ class RuleCompiler {
     std::string schema_path, data_path;
     std::optional<uint64_t> times;
     std::optional<std::string> uncorrelated;
-    bool reported;               // Listed among rules(); those within allOf run, but are listed nowhere.
-    std::string type_path = {};  // Behind "selfType" in the names of types.
+    bool reported;               // Included in rules(). Rules within allOf run but are not included.
+    std::string type_path = {};  // Follows "selfType" in type names.
   };
 
   explicit RuleCompiler(SchemaRules::State& state) : state_(state) {}
@@ -111,7 +106,7 @@ class RuleCompiler {
     auto n = std::make_unique<SchemaRules::Node>();
     n->decl = &decl;
     n->untyped = !decl.visible;
-    // Rules of children are compiled first, as upstream checks them.
+    // Rules of children are compiled first, in the order upstream checks them.
     const std::optional<uint64_t> inner = times(place.times, elements(*decl.schema));
     std::vector<SchemaRules::Rule> own;
     compile_rules(*n, validation, place, own);
@@ -183,8 +178,8 @@ class RuleCompiler {
       const Value* old_flag = written[i].find("optionalOldSelf");
       rule.optional_old_self = old_flag != nullptr && old_flag->is_bool() && old_flag->as_bool();
       if (n.untyped) {
-        rule.problem = SchemaRules::kInvisible;
-      } else if (!trimmed(rule.text("rule")).empty()) {
+        rule.problem = SchemaRules::kUntypedSchemaProblem;
+      } else if (!trim(rule.text("rule")).empty()) {
         std::shared_ptr<const Environment>& env = rule.optional_old_self ? optional : plain;
         if (env == nullptr) env = environment(decl, rule.optional_old_self);
         rule.environment = env;
@@ -198,7 +193,7 @@ class RuleCompiler {
     }
   }
 
-  // Upstream names types by the path from the rule that they are used in.
+  // Upstream names types by their path from the rule that uses them.
   static void shorten_types(std::string& problem, const std::string& type_path) {
     if (type_path.empty()) return;
     const std::string full = std::string(kSelfType) + type_path;
@@ -207,7 +202,7 @@ class RuleCompiler {
       const bool quotes_source = std::string_view(problem).substr(line).starts_with(" | ");
       for (size_t at = line; !quotes_source && (at = problem.find(full, at)) < end; at += kSelfType.size()) {
         const char next = at + full.size() < problem.size() ? problem[at + full.size()] : '\0';
-        if (isalnum(static_cast<unsigned char>(next)) != 0 || next == '_') continue;  // A longer name.
+        if (is_alnum(next) || next == '_') continue;  // Part of a longer name.
         problem.erase(at + kSelfType.size(), type_path.size());
         end -= type_path.size();
       }
@@ -215,7 +210,7 @@ class RuleCompiler {
     }
   }
 
-  // Compiled, or what the problem is.
+  // The program, or null with the problem.
   static std::shared_ptr<const Program> compiled(const Environment& environment, std::string_view text, TypeRef wanted,
                                                  std::string_view failed, std::string_view not_planned,
                                                  std::string_view wrong_type, std::string& problem) {
@@ -311,7 +306,7 @@ using Failure = SchemaRules::Failure;
 
 struct Path {
   const Path* parent = nullptr;
-  std::string_view name;  // Child or, with `key`, key of a map.
+  std::string_view name;  // Child or, if `key`, key of a map.
   int64_t index = -1;
   bool key = false;
 
@@ -324,10 +319,10 @@ struct Path {
   }
 };
 
-// A part of the object and what stood in its place before, for ratcheting.
+// A part of the object and its previous value, for ratcheting.
 struct Correlation {
   const Value* value = nullptr;
-  const Value* old = nullptr;  // Null: nothing corresponds.
+  const Value* old = nullptr;  // Null if there is no counterpart.
   bool enabled = false;
   const Value* parent_value = nullptr;
   const Value* parent_old = nullptr;
@@ -337,7 +332,7 @@ struct Correlation {
     if (old != nullptr) return holdfast::equal(*value, *old);
     return parent_old != nullptr && holdfast::equal(*parent_value, *parent_old);
   }
-  // Of a part with no counterpart the nearest one above counts.
+  // A part without a counterpart uses its nearest ancestor's.
   Correlation inner(const Value& child, const Value* old_child) const {
     if (!enabled || old == nullptr) return *this;
     return {&child, old_child, true, value, old};
@@ -379,7 +374,7 @@ class Runner {
       run(*node.items, items[i], old_item, {&at, {}, static_cast<int64_t>(i)}, correlation.inner(items[i], old_item));
     }
   }
-  // The item with the same keys; only keyed lists know which one that is.
+  // The item with the same keys; only keyed lists can be correlated.
   static const Value* correlated(const Decl& decl, std::span<const Value> before, const Value& item) {
     if (decl.list_kind != Decl::ListKind::Keyed || decl.list_keys.empty() || !item.is_map()) return nullptr;
     for (const Value& old : before) {
@@ -423,7 +418,7 @@ class Runner {
   void expressions(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
                    const Correlation& correlation) {
     if (node.rules.empty()) return;
-    // What expressions cannot see is not validated.
+    // Data that expressions cannot access is not validated.
     if (node.untyped) return;
     if (budget_ <= 0) {
       out_of_budget(node, at);
@@ -468,7 +463,7 @@ class Runner {
     budget_ = -1;
   }
 
-  // False: no further rules run. What kind of error it is shows in its text alone, as upstream, which looks there too
+  // False if no further rules may run. The kind of error is determined from its text, as upstream does
   // (validateExpressions() in apiextensions-apiserver, pkg/apiserver/schema/cel/validation.go).
   bool failed(const SchemaRules::Node& node, const CompiledRule& rule, std::string_view problem, const Path& at) {
     const std::string text(problem), shown(rule.shown());
@@ -509,7 +504,7 @@ class Runner {
     }
     if (detail.empty()) {
       const std::string_view given = rule.text("message");
-      detail = given.empty() ? "failed rule: " + std::string(rule.shown()) : std::string(trimmed(given));
+      detail = given.empty() ? "failed rule: " + std::string(rule.shown()) : std::string(trim(given));
     }
     failure.detail = std::move(detail);
     const std::string_view reason = rule.text("reason");
@@ -522,12 +517,12 @@ class Runner {
     return true;
   }
 
-  // What a messageExpression says; empty: the message of the rule is used. A `problem` ends the validation.
+  // The result of the messageExpression; empty means the rule's message is used. A `problem` ends the validation.
   std::string message(const CompiledRule& rule, const Val& self, const std::optional<Val>& old_self,
                       std::string& problem) {
     Bindings bindings(*rule.environment);
     bindings.set(0, self);
-    if (old_self) bindings.set(1, *old_self);  // Never as an optional: upstream's binding is the plain one.
+    if (old_self) bindings.set(1, *old_self);  // Never an optional: upstream binds the plain value.
     const Outcome outcome = rule.message->evaluate(bindings, arena_);
     if (outcome.cost > static_cast<uint64_t>(budget_)) {
       problem =
@@ -542,7 +537,7 @@ class Runner {
     }
     budget_ -= static_cast<int64_t>(outcome.cost);
     if (!outcome.value.is_string()) return {};
-    const std::string_view text = trimmed(outcome.value.text());
+    const std::string_view text = trim(outcome.value.text());
     if (text.size() > kMaxMessageBytes || text.find('\n') != std::string_view::npos) return {};
     return std::string(text);
   }
@@ -562,7 +557,7 @@ std::string SchemaRules::Failure::text() const {
     out += ": " + go_quote(*type);
   } else if (shows && value != nullptr) {
     out += ": " + (value->is_string()   ? go_quote(value->as_string())
-                   : value->is_double() ? double_text(value->as_double())
+                   : value->is_double() ? codec::go_float_text(value->as_double())
                                         : codec::encode_json_sorted(*value));
   }
   return kind == Kind::Duplicate || detail.empty() ? out : out + ": " + detail;

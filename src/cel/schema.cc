@@ -1,7 +1,9 @@
-// Schemas as declared types, names as expressions spell them, and data seen through a schema.
+// Schemas as declared types, escaping of names, and data typed by a schema.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/base64.h"
+#include "base/clock.h"
 #include "cel/times.h"
 #include "cel/types.h"
 #include "cel/values.h"
@@ -17,12 +19,12 @@ constexpr std::string_view kReservedNames[] = {
 bool is_reserved(std::string_view name) {
   return std::find(std::begin(kReservedNames), std::end(kReservedNames), name) != std::end(kReservedNames);
 }
-bool is_plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_plain(char c) { return is_alnum(c) || c == '_'; }
 
 }  // namespace
 
 std::optional<std::string> escape_name(std::string_view property) {
-  if (property.empty() || (property[0] >= '0' && property[0] <= '9')) return std::nullopt;
+  if (property.empty() || is_digit(property[0])) return std::nullopt;
   if (is_reserved(property)) return "__" + std::string(property) + "__";
   std::string out;
   for (size_t i = 0; i < property.size(); ++i) {
@@ -49,7 +51,7 @@ std::optional<std::string> unescape_name(std::string_view name) {
   if (name.find("__") == std::string_view::npos) return std::string(name);
   std::string out;
   for (size_t i = 0; i < name.size();) {
-    // __word__, the word being without underscores.
+    // __word__, where the word has no underscores.
     if (name.substr(i).starts_with("__")) {
       size_t end = i + 2;
       while (end < name.size() && name[end] != '_') ++end;
@@ -270,11 +272,11 @@ class SchemaBuilder {
     }
   }
 
-  // Objects are named by the path to them, as upstream names them.
+  // Like upstream, objects are named by their path.
   const Type* assign_types(Decl& d, const std::string& name) {
     if (d.type != nullptr) return d.type;
     if (!d.visible) {
-      // Rules below what expressions cannot see have no type of their own to use.
+      // Rules below an invisible part have no other type to use.
       for (const DeclField& field : d.fields)
         assign_types(const_cast<Decl&>(*field.decl), name + "." + std::string(field.name));
       if (d.element != nullptr) assign_types(const_cast<Decl&>(*d.element), name + ".@idx");
@@ -340,11 +342,11 @@ SchemaTypes::~SchemaTypes() = default;
 
 namespace {
 
-// strfmt.ParseDuration: Go's durations, and counts of days and weeks in words.
+// strfmt.ParseDuration: Go's durations, and numbers of days and weeks in words.
 std::optional<int64_t> format_duration(std::string_view text) {
-  if (const auto go = codec::parse_duration(text)) return go;
+  if (const Result<int64_t> go = parse_go_duration(text)) return *go;
   size_t digits = 0;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
   if (digits == 0 || digits > 18) return std::nullopt;
   const int64_t count = std::stoll(std::string(text.substr(0, digits)));
   std::string_view unit = text.substr(digits);

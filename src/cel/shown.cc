@@ -1,4 +1,4 @@
-// Values as plain data, and as `holdfast cel --json-lines` prints them.
+// Conversion of values to plain data and to the output of `holdfast cel --json-lines`.
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +39,7 @@ void show(const Val& v, std::string& out) {
     case Kind::Double: {
       const double d = v.as_double();
       if (std::isnan(d) || std::isinf(d)) {
-        text("double", double_text(d));
+        text("double", codec::go_float_text(d));
       } else {
         tagged("double", codec::float_text(d, codec::FloatText::Json));
       }
@@ -129,7 +129,7 @@ void show(const Val& v, std::string& out) {
     default: {
       std::string name, value;
       quote(v.type_name(), name);
-      // A computed quantity has no text in the oracle's answers.
+      // Computed quantities have no text in the reference output.
       const bool computed = Rep::is(v, OpaqueKind::Quantity) && Rep::as<QuantityOpaque>(v).computed;
       quote(v.kind() == Kind::Opaque && !computed ? opaque_text(Rep::opaque(v)) : "", value);
       tagged("opaque", "[" + name + "," + value + "]");

@@ -21,7 +21,7 @@ Source::Source(std::string_view text) : text_(text) {
 }
 
 Source::Location Source::location(int32_t offset) const {
-  if (text_.empty()) return {1, -1};  // Upstream's lines of an empty text begin behind it.
+  if (text_.empty()) return {1, -1};  // Upstream's lines of an empty text begin after it.
   const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
   const auto line = static_cast<int32_t>(next - line_starts_.begin());
   return {line + 1, line == 0 ? offset : offset - line_starts_[line - 1]};
@@ -35,7 +35,7 @@ std::string Source::display(Location at, std::string_view message) const {
   const size_t start = at.line == 1 ? 0 : line_start_bytes_[at.line - 2];
   const size_t end =
       at.line <= static_cast<int32_t>(line_start_bytes_.size()) ? line_start_bytes_[at.line - 1] - 1 : text_.size();
-  std::string line;  // Bytes that are no UTF-8 are one replacement character each.
+  std::string line;  // Each invalid UTF-8 byte becomes one replacement character.
   for (size_t i = start; i < end;) {
     const Rune rune = decode_rune(text_, i);
     append_utf8(line, rune.value == '\t' ? ' ' : rune.value);
@@ -55,6 +55,7 @@ std::string Source::display(Location at, std::string_view message) const {
 
 std::string Issues::text() const {
   std::vector<const Issue*> sorted;
+  sorted.reserve(issues_.size());
   for (const Issue& issue : issues_) sorted.push_back(&issue);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Issue* a, const Issue* b) {
     return a->at.line != b->at.line ? a->at.line < b->at.line : a->at.column < b->at.column;

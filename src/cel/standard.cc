@@ -1,9 +1,12 @@
-// The language's own operators, conversions and functions.
+// The standard operators, conversions and functions of the language.
 #include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "base/ascii.h"
+#include "base/clock.h"
 #include "base/go_regexp.h"
+#include "base/strings.h"
 #include "cel/functions.h"
 #include "cel/times.h"
 #include "codec/codec.h"
@@ -197,7 +200,7 @@ Val type_of(Context& c, Args a) {
     return Val::error(
         "type conversion to 'type' not supported for values preserved by x-kubernetes-preserve-unknown-fields");
   (void)c;
-  // Values of mutations answer with the type of their type.
+  // Mutation values return the type of their type.
   if (a[0].kind() == Kind::Object || a[0].kind() == Kind::JsonPatch) return Rep::type("type");
   return Rep::type(a[0].type_name());
 }
@@ -207,47 +210,27 @@ Val conversion_error(Context& c, const Val& from, std::string_view to) {
                "type conversion error from '" + std::string(from.type_name()) + "' to '" + std::string(to) + "'");
 }
 
-// strconv.ParseInt and ParseUint with base 10: a sign for ints only, no underscores.
+// strconv.ParseInt with base 10: no underscores.
 std::optional<int64_t> parse_int(std::string_view text) {
   const bool plus = text.starts_with('+');
   if (plus) text.remove_prefix(1);
   if (plus && text.starts_with('-')) return std::nullopt;
-  int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-std::optional<uint64_t> parse_uint(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<int64_t>(text);
 }
 
-bool same_letters(std::string_view a, std::string_view lower) {
-  if (a.size() != lower.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + 32) : a[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
-}
-
-// Without the underscores that strconv.ParseFloat allows between digits. Nothing: one stands elsewhere.
+// Removes the underscores that strconv.ParseFloat allows between digits. nullopt if one is misplaced.
 std::optional<std::string> without_underscores(std::string_view text) {
   const bool hex = text.find_first_of("xX") != std::string_view::npos;
-  const auto is_digit = [&](char c) {
-    return (c >= '0' && c <= '9') || (hex && isxdigit(static_cast<unsigned char>(c)) != 0);
-  };
+  const auto is_part = [&](char c) { return hex ? is_hex(c) : is_digit(c); };
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
       out += text[i];
       continue;
     }
-    // After the base prefix it may stand, too.
-    const bool after = i > 0 && (is_digit(text[i - 1]) || text[i - 1] == 'x' || text[i - 1] == 'X');
-    if (!after || i + 1 == text.size() || !is_digit(text[i + 1])) return std::nullopt;
+    // Also allowed after the base prefix.
+    const bool after = i > 0 && (is_part(text[i - 1]) || text[i - 1] == 'x' || text[i - 1] == 'X');
+    if (!after || i + 1 == text.size() || !is_part(text[i + 1])) return std::nullopt;
   }
   return out;
 }
@@ -262,9 +245,9 @@ std::optional<double> parse_double(std::string_view given) {
     negative = digits[0] == '-';
     digits.remove_prefix(1);
   }
-  if (same_letters(digits, "inf") || same_letters(digits, "infinity"))
+  if (equals_ignoring_case(digits, "inf") || equals_ignoring_case(digits, "infinity"))
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-  if (same_letters(*text, "nan")) return std::numeric_limits<double>::quiet_NaN();
+  if (equals_ignoring_case(*text, "nan")) return std::numeric_limits<double>::quiet_NaN();
   if (digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
     const std::string_view hex = digits.substr(2);
     if (hex.find_first_of("pP") == std::string_view::npos) return std::nullopt;  // The exponent is required.
@@ -315,7 +298,7 @@ Val to_uint(Context& c, Args a) {
     case Kind::Int:
       return v.as_int() < 0 ? uint_overflow() : Val::unsigned_integer(v.as_uint());
     case Kind::String:
-      if (const auto value = parse_uint(v.text())) return Val::unsigned_integer(*value);
+      if (const auto value = parse_number<uint64_t>(v.text())) return Val::unsigned_integer(*value);
       return conversion_error(c, v, "uint");
     default:
       return v;
@@ -348,7 +331,7 @@ Val to_string(Context& c, Args a) {
     case Kind::Uint:
       return text(std::to_string(v.as_uint()));
     case Kind::Double:
-      return text(double_text(v.as_double()));
+      return text(codec::go_float_text(v.as_double()));
     case Kind::Bytes:
       if (!codec::is_valid_utf8(v.text())) return Val::error("invalid UTF-8 in bytes, cannot convert to string");
       return Val::string(v.text());
@@ -367,14 +350,8 @@ Val to_bytes(Context&, Args a) { return a[0].kind() == Kind::String ? Val::bytes
 
 Val to_bool(Context& c, Args a) {
   if (a[0].kind() != Kind::String) return a[0];
-  const std::string_view text = a[0].text();
-  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
-    if (text == yes) return Val::boolean(true);
-  }
-  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
-    if (text == no) return Val::boolean(false);
-  }
-  return conversion_error(c, a[0], "bool");
+  const std::optional<bool> parsed = parse_bool(a[0].text());
+  return parsed ? Val::boolean(*parsed) : conversion_error(c, a[0], "bool");
 }
 
 Val to_duration(Context& c, Args a) { return convert_to_duration(c.arena, a[0]); }
@@ -406,9 +383,9 @@ Val match(Context& c, Args a) {
 Val convert_to_duration(Arena& arena, const Val& v) {
   switch (v.kind()) {
     case Kind::String:
-      if (const auto value = codec::parse_duration(v.text())) return Rep::duration(*value);
+      if (const Result<int64_t> value = parse_go_duration(v.text())) return Rep::duration(*value);
       return error(arena, "type conversion error from 'string' to 'google.protobuf.Duration'");
-    // Declared, but without a conversion behind it.
+    // Declared, but not implemented.
     case Kind::Int:
       return error(arena, "type conversion error from 'int' to 'google.protobuf.Duration'");
     default:
@@ -435,7 +412,7 @@ Val convert_to_timestamp(Arena& arena, const Val& v) {
 }
 
 void add_standard_functions(LibraryBuilder& l) {
-  // Evaluated by nodes of their own; declared for the checker.
+  // Declared for the checker; evaluated by their own nodes.
   l.global("_?_:_", "conditional", "bool, A, A -> A", nullptr);
   l.global("_&&_", "logical_and", "bool, bool -> bool", nullptr);
   l.global("_||_", "logical_or", "bool, bool -> bool", nullptr);

@@ -1,10 +1,11 @@
-// The strings extension (version 2) and Kubernetes' regular expressions.
+// The strings extension (version 2) and Kubernetes' regular expression functions.
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <cmath>
 #include <list>
 
+#include "base/ascii.h"
 #include "base/go_regexp.h"
 #include "base/text.h"
 #include "cel/functions.h"
@@ -178,7 +179,7 @@ Val join(Context& c, Args a) {
     if (!item.is_string()) return error(c.arena, "join: invalid input: " + go_text(item));
     if (i > 0 && a.size() == 2) out += a[1].text();
     out += item.text();
-    if (out.size() / 10 > c.limit) break;  // Its cost is beyond the limit whatever follows.
+    if (out.size() / 10 > c.limit) break;  // The cost already exceeds the limit.
   }
   return text_of(c, out);
 }
@@ -240,7 +241,7 @@ struct CachedRegex {
 }  // namespace
 
 const re2::RE2* compiled_regex(std::string_view pattern) {
-  // Patterns of expressions are mostly literals, compiled with the program; this is for those that are computed.
+  // Most patterns are literals, compiled with the program; this cache is for computed ones.
   constexpr size_t kKept = 32;
   thread_local std::list<CachedRegex> cache;
   for (auto it = cache.begin(); it != cache.end(); ++it) {
@@ -278,7 +279,7 @@ Val find_all(Context& c, std::string_view text, const re2::RE2& pattern, int64_t
     const size_t start = static_cast<size_t>(match.data() - text.data()), end = start + match.size();
     bool accept = true;
     if (end == at) {
-      // An empty match right behind a match does not count.
+      // An empty match directly after a match does not count.
       if (start == previous_end) accept = false;
       at += at < text.size() ? decode_rune(text, at).length : 1;
     } else {
@@ -351,14 +352,14 @@ std::string grouped(std::string digits) {
   return digits;
 }
 
-// As golang.org/x/text prints numbers in American English.
+// Formats numbers like golang.org/x/text in American English.
 std::string fixed_text(double d, int precision) {
-  if (d == 0) d = 0;  // Without a sign.
+  if (d == 0) d = 0;  // Drops the sign of negative zero.
   if (std::isnan(d)) return "NaN";
   if (std::isinf(d)) return d < 0 ? "-∞" : "∞";
   return grouped(printed("%.*f", precision, d));
 }
-// Upstream takes the precision for a width.
+// Upstream uses the precision as a width.
 std::string scientific_text(double d, int width) {
   if (d == 0) d = 0;
   std::string out;
@@ -418,7 +419,7 @@ class Formatter {
     std::optional<int> precision;
     if (format[i] == '.') {
       size_t end = ++i;
-      while (end < format.size() && format[end] >= '0' && format[end] <= '9') ++end;
+      while (end < format.size() && is_digit(format[end])) ++end;
       if (end >= format.size())
         return fail(
             "could not parse formatting clause: error while parsing precision: could not find end of precision "
@@ -470,7 +471,7 @@ class Formatter {
       case Kind::Uint:
         return std::to_string(v.as_uint());
       case Kind::Double:
-        return double_text(v.as_double());
+        return codec::go_float_text(v.as_double());
       case Kind::Bool:
         return v.as_bool() ? "true" : "false";
       case Kind::String:
@@ -494,7 +495,7 @@ class Formatter {
     }
   }
 
-  // An item of a list or value of a map.
+  // An item of a list or a value of a map.
   std::string nested(const Val& v) {
     switch (v.kind()) {
       case Kind::String:
@@ -558,7 +559,7 @@ class Formatter {
     if (v.kind() == Kind::Int || v.kind() == Kind::Uint) return text(v);
     return fail_format("decimal clause can only be used on integers, was given " + std::string(v.type_name()));
   }
-  // Doubles, and the texts that stand for what JSON has no number for.
+  // Doubles, and the strings that represent non-finite numbers.
   std::optional<double> floating(const Val& v) {
     if (v.kind() == Kind::Double) return v.as_double();
     if (v.is_string() && v.text() == "NaN") return std::nan("");

@@ -1,5 +1,5 @@
-// CEL's grammar as a network of states, and ANTLR's way of recovering from errors in it (DefaultErrorStrategy, and
-// ParserATNSimulator for alternatives that one token does not tell apart).
+// CEL's grammar as a state network, and ANTLR's error recovery for it (DefaultErrorStrategy, and ParserATNSimulator for
+// alternatives that one token cannot distinguish).
 #include "cel/syntax.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace holdfast::cel {
 namespace {
 
-// --- The grammar ---
+// --- Grammar ---
 
-using Tokens = uint64_t;                         // A bit for each Token.
-constexpr Tokens kRuleEnds = uint64_t{1} << 63;  // Beside tokens: the rule may end here.
+using Tokens = uint64_t;                         // One bit per Token.
+constexpr Tokens kRuleEnds = uint64_t{1} << 63;  // In addition to tokens: the rule may end here.
 
 constexpr Tokens bit(Token token) { return uint64_t{1} << static_cast<unsigned>(token); }
 
@@ -49,11 +49,11 @@ struct Part {
   Kind kind;
   Tokens tokens = 0;
   Rule rule = kStart;
-  int precedence = 0;  // That a rule is called with, or that the part has.
+  int precedence = 0;  // Precedence with which a rule is called, or of this part.
   std::vector<Part> parts = {};
-  // Of the network, set when it is built.
-  int state = -1;  // Where the parser is when it comes to this part.
-  int back = -1;   // Of a loop: where it is after each turn.
+  // Set when the network is built.
+  int state = -1;  // The parser's state when it reaches this part.
+  int back = -1;   // For a loop: the state after each iteration.
 };
 
 Part token(Token t) { return {.kind = Part::kTokens, .tokens = bit(t)}; }
@@ -117,12 +117,12 @@ std::vector<Part> grammar() {
   return rules;
 }
 
-// --- The network ---
+// --- Network ---
 
 struct Step {
   enum Kind : uint8_t { kNothing, kTokens, kRule, kPrecedence };
   Kind kind = kNothing;
-  int target = -1;  // Of a rule: where the caller continues.
+  int target = -1;  // For a rule: where the caller continues.
   Tokens tokens = 0;
   Rule rule = kStart;
   int precedence = 0;
@@ -133,7 +133,7 @@ struct State {
   Kind kind = kBasic;
   Rule rule = kStart;
   std::vector<Step> steps = {};
-  Tokens next = 0;  // What may come next, within the rule.
+  Tokens next = 0;  // Tokens that may come next within the rule.
 };
 
 class Network {
@@ -159,9 +159,9 @@ class Network {
   const State& at(int state) const { return states_[state]; }
   const Part& rule(Rule r) const { return rules_[r]; }
   int start(Rule r) const { return starts_[r]; }
-  // States that call the rule.
+  // States in which the rule is called.
   const std::vector<int>& callers(Rule r) const { return callers_[r]; }
-  // Where the rule that was called in this state returns to.
+  // Where the rule called in this state returns to.
   int follow(int state) const { return states_[state].steps[0].target; }
 
  private:
@@ -225,7 +225,7 @@ class Network {
     return {entry, exit};
   }
 
-  // No rule can be empty, and none begins with itself.
+  // No rule matches the empty input, and none is left-recursive.
   Tokens look(int from) const {
     Tokens found = 0;
     std::set<int> seen;
@@ -270,7 +270,7 @@ class Recognizer {
   std::optional<std::vector<Lexeme>> run() {
     try {
       call(kStart, 0);
-    } catch (const GivenUp&) {
+    } catch (const RecoveryAborted&) {
       return std::nullopt;
     }
     if (abandoned_) return std::nullopt;
@@ -279,15 +279,15 @@ class Recognizer {
 
  private:
   static constexpr int kMaxDepth = 250, kMaxRecoveries = 30, kMaxPassedOver = 256;
-  static constexpr size_t kMaxLookSteps = 4'000'000;  // Of all predictions.
+  static constexpr size_t kMaxLookSteps = 4'000'000;  // For all predictions together.
 
-  struct GivenUp {};
+  struct RecoveryAborted {};
   struct Frame {
     const Frame* caller;
-    int state;  // In which the caller is; -1: there is none.
+    int state;  // State of the caller; -1 if there is none.
     int precedence;
   };
-  // Found while a rule is recognized, and reported where the rule is abandoned.
+  // Recorded while recognizing a rule, reported when the rule is abandoned.
   struct Failure {
     std::string message;
     size_t offending;
@@ -333,10 +333,10 @@ class Recognizer {
   }
   static bool has(Tokens tokens, Token t) { return (tokens & bit(t)) != 0; }
 
-  // --- What may come next ---
+  // --- Expected tokens ---
 
   const State& state() const { return network().at(state_); }
-  // What may come next in a state of the current rule, and of its callers where the rule may end.
+  // Tokens that may come next in a state of the current rule, including those of its callers if the rule may end.
   Tokens in_context(int state) const {
     Tokens next = network().at(state).next, all = next & ~kRuleEnds;
     for (const Frame* frame = frame_; (next & kRuleEnds) != 0 && frame->caller != nullptr; frame = frame->caller) {
@@ -346,7 +346,7 @@ class Recognizer {
     return (next & kRuleEnds) != 0 ? all | bit(Token::Eof) : all;
   }
   Tokens expected() const { return in_context(state_); }
-  // What may follow any of the rules that are under way.
+  // Tokens that may follow any of the active rules.
   Tokens recovery_set() const {
     Tokens all = 0;
     for (const Frame* frame = frame_; frame->caller != nullptr; frame = frame->caller) {
@@ -367,14 +367,14 @@ class Recognizer {
       input = text_between(start, offending);
     }
     failure_ = {"no viable alternative at input " + quoted(input), offending};
-    // Upstream says it in older words.
+    // Upstream uses an older message here.
     for (const std::string_view word : {"true", "false", "null"}) {
       if (input.size() == word.size() + 1 && input.ends_with(word)) {
         failure_->message = "mismatched input '" + std::string(word) + "' expecting IDENTIFIER";
       }
     }
   }
-  // Without what is not a token, which the lexer has reported.
+  // Excludes unrecognized characters, which the lexer has already reported.
   std::string text_between(size_t first, size_t last) const {
     std::string out;
     for (size_t i = first; i <= last; ++i) {
@@ -406,20 +406,20 @@ class Recognizer {
   void count_recovery() {
     if (recoveries_++ == kMaxRecoveries) {
       report(at_, "error recovery attempt limit exceeded: " + std::to_string(kMaxRecoveries));
-      throw GivenUp{};
+      throw RecoveryAborted{};
     }
   }
   void pass_over(int& passed) {
     if (passed++ == kMaxPassedOver) {
-      issues_.add_nowhere("error recovery token lookahead limit exceeded: " + std::to_string(kMaxPassedOver));
-      throw GivenUp{};
+      issues_.add_without_location("error recovery token lookahead limit exceeded: " + std::to_string(kMaxPassedOver));
+      throw RecoveryAborted{};
     }
     consume();
   }
   void pass_over_until(Tokens tokens, int& passed) {
     while (la() != Token::Eof && !has(tokens, la())) pass_over(passed);
   }
-  // If the token behind the current one would do, the current one is one too many.
+  // If the next token is acceptable, the current one is extraneous.
   bool delete_token() {
     if (!has(expected(), la(1))) return false;
     report_unwanted();
@@ -427,7 +427,7 @@ class Recognizer {
     end_error();
     return true;
   }
-  // A rule was abandoned: continues at a token that its callers can continue with.
+  // After abandoning a rule: skips to a token at which a caller can continue.
   void recover() {
     abandoned_ = true;
     count_recovery();
@@ -437,7 +437,7 @@ class Recognizer {
     last_error_states_.insert(state_);
     pass_over_until(recovery_set(), passed);
   }
-  // Before a decision: the next token should be one that it is about.
+  // Before a decision: the next token should be one of its candidates.
   bool sync() {
     if (recovering_) return true;
     if ((state().next & kRuleEnds) != 0 || has(state().next, la())) return true;
@@ -464,7 +464,7 @@ class Recognizer {
       keep_token();
       return true;
     }
-    // Would the current token do if the expected one came before it?
+    // Would the current token be acceptable if the expected one preceded it?
     if (has(in_context(state().steps[0].target), la())) {
       if (!recovering_) {
         begin_error();
@@ -482,8 +482,8 @@ class Recognizer {
 
   void deeper(Rule r) {
     if (++depths_[r] <= kMaxDepth) return;
-    issues_.add_nowhere("expression recursion limit exceeded: " + std::to_string(kMaxDepth));
-    throw GivenUp{};
+    issues_.add_without_location("expression recursion limit exceeded: " + std::to_string(kMaxDepth));
+    throw RecoveryAborted{};
   }
   void call(Rule r, int precedence) {
     const int depth = depths_[r];
@@ -497,7 +497,7 @@ class Recognizer {
         begin_error();
         report(failure_->offending, std::move(failure_->message));
       }
-      // Upstream finds a selection without a name when it goes through what it has recognized.
+      // Upstream notices a selection without a name only when it visits the recognized tree.
       if (selects) issues_.add(tokens_[start].offset, "unsupported ident kind");
       recover();
       failure_.reset();
@@ -507,7 +507,7 @@ class Recognizer {
     depths_[r] = depth;
   }
 
-  // False: there is a failure, and the rule is abandoned.
+  // False if the rule is abandoned; failure_ is set.
   bool recognize(const Part& part) {
     if (part.kind != Part::kSequence) state_ = part.state;
     switch (part.kind) {
@@ -516,7 +516,7 @@ class Recognizer {
       case Part::kRule:
         call(part.rule, part.precedence);
         return true;
-      case Part::kPrecedence:  // It was decided on. What follows has the rule so far as its first operand.
+      case Part::kPrecedence:  // Already decided. The rule so far becomes the first operand of what follows.
         deeper(state().rule);
         return true;
       case Part::kSequence:
@@ -547,7 +547,7 @@ class Recognizer {
     }
     return true;
   }
-  // Once through a loop.
+  // One iteration of a loop.
   bool turn(const Part& loop) {
     if (!recognize(loop.parts[0])) return false;
     state_ = loop.back;
@@ -556,7 +556,7 @@ class Recognizer {
 
   // --- Decisions ---
 
-  // Which of the alternatives of a choice; their number: none, and there is a failure.
+  // The index of the chosen alternative; past the end if none matches, with failure_ set.
   size_t choose(const Part& part) {
     std::vector<size_t> fitting;
     for (size_t i = 0; i < part.parts.size(); ++i) {
@@ -570,7 +570,7 @@ class Recognizer {
     const std::optional<size_t> predicted = predict(part.state);
     return predicted ? *predicted : part.parts.size();
   }
-  // The tokens that a part begins with.
+  // The tokens with which a part may begin.
   static Tokens first_of(const Part& part) {
     if (part.kind == Part::kOptional) return first_of(part.parts[0]);
     if (part.kind != Part::kSequence) return network().at(part.state).next & ~kRuleEnds;
@@ -590,7 +590,7 @@ class Recognizer {
     };
     if (body.kind == Part::kChoice) return std::any_of(body.parts.begin(), body.parts.end(), fits);
     if (!fits(body)) return false;
-    // A comma may also be the last one of a list, and a minus the sign of a number.
+    // The comma may be a trailing one, and the minus may be the sign of a number.
     const bool ambiguous = la() == Token::Comma || la() == Token::Minus;
     if (!ambiguous || !may_leave_with(loop, la())) return true;
     const std::optional<size_t> predicted = predict(state_);
@@ -604,13 +604,13 @@ class Recognizer {
     return false;
   }
 
-  // One way through the network. Where the rule of the decision ends, all its callers are followed, whoever the caller
-  // is: that is how ANTLR looks ahead.
+  // A path through the network. At the end of the decision's rule, all callers of that rule are followed, not only the
+  // actual one: that is how ANTLR looks ahead.
   struct Path {
     int state;
     size_t alternative;
-    int stack;  // Where called rules return to; 0: the rule of the decision.
-    bool left;  // The rule of the decision.
+    int stack;  // Return states of called rules; 0 is the decision's rule.
+    bool left;  // Has left the decision's rule.
     auto operator<=>(const Path&) const = default;
   };
   using Paths = std::set<Path>;
@@ -630,8 +630,8 @@ class Recognizer {
       open.pop_back();
       if (!seen.insert(path).second) continue;
       if (++look_steps_ > kMaxLookSteps) {
-        issues_.add_nowhere("expression has syntax errors, and is too large to list them");
-        throw GivenUp{};
+        issues_.add_without_location("expression has syntax errors, and is too large to list them");
+        throw RecoveryAborted{};
       }
       const State& at = network().at(path.state);
       if (at.kind == State::kRuleEnd) {
@@ -670,7 +670,7 @@ class Recognizer {
     for (const Path& path : paths) first = std::min(first, path.alternative);
     return first;
   }
-  // Whether all that follows is the same for several alternatives.
+  // Whether the rest is the same for several alternatives.
   static bool conflict(const Paths& paths) {
     std::set<std::pair<int, size_t>> states;
     std::set<std::tuple<int, int, size_t>> places;
@@ -693,12 +693,12 @@ class Recognizer {
     }
     return true;
   }
-  // What a prediction said, and how many tokens it took.
+  // The result of a prediction, and how many tokens it examined.
   struct Prediction {
     std::optional<size_t> alternative;
     size_t looked_at;
   };
-  // The same tokens lead to the same prediction. One that took more of them is not kept.
+  // The same tokens give the same prediction; those that examined more are not cached.
   static constexpr size_t kKeptTokens = 4;
   uint64_t prediction_key(int decision, size_t looked_at) const {
     auto key = static_cast<uint64_t>(decision);
@@ -706,7 +706,7 @@ class Recognizer {
     return key;
   }
 
-  // Which alternative of the decision the tokens ahead belong to; nothing: none, and there is a failure.
+  // The alternative that matches the next tokens; nullopt if there is none, with failure_ set.
   std::optional<size_t> predict(int decision) {
     std::optional<Prediction> prediction;
     for (size_t count = 1; count <= kKeptTokens && !prediction; ++count) {
@@ -737,7 +737,7 @@ class Recognizer {
         }
       }
       if (moved.empty()) {
-        // An alternative that had come to the end of the rule will do: what follows is wrong then.
+        // An alternative that reached the end of the rule is accepted: the error is in what follows.
         std::optional<size_t> ended;
         for (const Path& path : paths) {
           if (path.left) ended = std::min(ended.value_or(path.alternative), path.alternative);
@@ -766,7 +766,7 @@ class Recognizer {
   int recoveries_ = 0;
   bool abandoned_ = false;
   std::vector<Lexeme> repaired_;
-  std::vector<std::pair<int, int>> stacks_;  // Each a state to return to and the stack below.
+  std::vector<std::pair<int, int>> stacks_;  // Return state and index of the stack below.
   size_t look_steps_ = 0;
   std::unordered_map<uint64_t, Prediction> predictions_;
 };

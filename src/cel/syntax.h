@@ -1,4 +1,4 @@
-// What is wrong with the syntax of an expression, in the words of Kubernetes. Private to the module.
+// Syntax errors, with Kubernetes' messages. Private to the module.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace holdfast::cel {
 
-// Reports every syntax error of an expression that the parser gave up on. Kubernetes' parser is made by ANTLR, which
-// repairs what it can (a token too many, a token that is missing, a rule abandoned at a token that may follow it) and
-// goes on: which errors it finds, and what it says it expected, depends on these repairs. They are repeated here on the
-// same grammar. Takes time linear in the number of tokens, apart from `a.b.c`, which is read twice.
+// Reports all syntax errors of an expression that the parser rejected. Kubernetes uses an ANTLR parser, which repairs
+// what it can (deletes a token, inserts a missing one, abandons a rule at a token that may follow it) and continues:
+// the errors it finds, and the tokens it says it expected, depend on these repairs. They are reproduced here with the
+// same grammar. Takes time linear in the number of tokens, except that `a.b.c` is read twice.
 //
-// The result is the expression as it was repaired; nothing if a rule had to be abandoned.
+// Returns the repaired expression, or nullopt if a rule had to be abandoned.
 std::optional<std::vector<Lexeme>> report_syntax_errors(std::string_view text, std::span<const Lexeme> tokens,
                                                         Issues& issues);
 

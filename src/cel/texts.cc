@@ -1,8 +1,9 @@
-// Values, and the names of their types, as Go prints them.
+// Go's formatting of values and type names.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cel/values.h"
 #include "codec/codec.h"
@@ -136,12 +137,6 @@ std::string_view go_type_name(const Val& v) {
   return {};
 }
 
-std::string double_text(double d) {
-  if (std::isnan(d)) return "NaN";
-  if (std::isinf(d)) return d > 0 ? "+Inf" : "-Inf";
-  return codec::float_text(d, codec::FloatText::Go);
-}
-
 std::string double_plain_text(double d) {
   if (std::isnan(d)) return "NaN";
   if (std::isinf(d)) return d > 0 ? "+Inf" : "-Inf";
@@ -151,9 +146,8 @@ std::string double_plain_text(double d) {
 }
 
 std::string duration_seconds_text(int64_t nanoseconds) {
-  const double seconds =
-      static_cast<double>(nanoseconds / 1'000'000'000) + static_cast<double>(nanoseconds % 1'000'000'000) / 1e9;
-  return double_plain_text(seconds) + "s";
+  const int64_t whole = nanoseconds / 1'000'000'000, rest = nanoseconds % 1'000'000'000;
+  return double_plain_text(static_cast<double>(whole) + static_cast<double>(rest) / 1e9) + "s";
 }
 
 namespace {
@@ -279,7 +273,7 @@ std::string go_text(const Val& v) {
     case Kind::Uint:
       return std::to_string(v.as_uint());
     case Kind::Double:
-      return double_text(v.as_double());
+      return codec::go_float_text(v.as_double());
     case Kind::Bytes: {
       std::string out = "[";
       for (const char c : v.text()) out += (out.size() > 1 ? " " : "") + std::to_string(static_cast<unsigned char>(c));
@@ -290,7 +284,7 @@ std::string go_text(const Val& v) {
       return text;
     }
     case Kind::Duration:
-      return codec::duration_text(v.as_int());
+      return format_go_duration(std::chrono::nanoseconds(v.as_int()));
     case Kind::List: {
       std::string out = "[";
       const uint64_t count = std::min<uint64_t>(list_size(v), 100'000);

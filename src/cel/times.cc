@@ -1,13 +1,13 @@
 #include "cel/times.h"
 
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <vector>
 
+#include "base/ascii.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cel/functions.h"
 
@@ -53,7 +53,7 @@ bool digits(std::string_view& text, size_t count, int& value) {
   if (text.size() < count) return false;
   value = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (text[i] < '0' || text[i] > '9') return false;
+    if (!is_digit(text[i])) return false;
     value = value * 10 + (text[i] - '0');
   }
   text.remove_prefix(count);
@@ -78,7 +78,7 @@ bool parse_rfc3339(std::string_view text, int64_t& seconds, int32_t& nanos, int6
   if (!digits(text, 4, year) || !letter(text, '-') || !digits(text, 2, month) || !letter(text, '-') ||
       !digits(text, 2, day) || !letter(text, 'T'))
     return false;
-  // Go's layout takes an hour of one digit, too.
+  // Go's layout also accepts a one-digit hour.
   if (text.size() > 1 && text[1] == ':') {
     if (!digits(text, 1, hour)) return false;
   } else if (!digits(text, 2, hour)) {
@@ -88,10 +88,10 @@ bool parse_rfc3339(std::string_view text, int64_t& seconds, int32_t& nanos, int6
   if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 || second > 59)
     return false;
   nanos = 0;
-  if (!text.empty() && (text[0] == '.' || text[0] == ',') && text.size() > 1 && text[1] >= '0' && text[1] <= '9') {
+  if (!text.empty() && (text[0] == '.' || text[0] == ',') && text.size() > 1 && is_digit(text[1])) {
     text.remove_prefix(1);
     int32_t scale = 100'000'000;
-    while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    while (!text.empty() && is_digit(text[0])) {
       nanos += (text[0] - '0') * scale;
       scale /= 10;
       text.remove_prefix(1);
@@ -120,12 +120,10 @@ class ZoneFile {
  public:
   static std::shared_ptr<const ZoneFile> load(const std::string& name) {
     for (const char* folder : {"/usr/share/zoneinfo/", "/usr/share/lib/zoneinfo/", "/usr/lib/locale/TZ/"}) {
-      std::ifstream in(folder + name, std::ios::binary);
-      if (!in) continue;
-      std::stringstream bytes;
-      bytes << in.rdbuf();
+      const Result<std::string> bytes = read_file(folder + name);
+      if (!bytes) continue;
       auto zone = std::make_shared<ZoneFile>();
-      if (zone->read(bytes.str())) return zone;
+      if (zone->read(*bytes)) return zone;
     }
     return nullptr;
   }
@@ -148,13 +146,13 @@ class ZoneFile {
   struct Transition {
     int64_t at, offset;
   };
-  struct Change {  // When summer time begins or ends.
+  struct Change {  // The start or end of daylight saving time.
     char kind = 'M';
     int day = 0, week = 0, month = 0;
     int64_t time = 7200;
   };
   struct Rule {
-    std::string name;  // Empty: none.
+    std::string name;  // Empty if there is none.
     int64_t standard = 0, summer = 0;
     bool has_summer = false;
     Change start, end;
@@ -190,7 +188,7 @@ class ZoneFile {
       const size_t type_bytes = body + static_cast<size_t>(times * width);
       const size_t records = type_bytes + static_cast<size_t>(times);
       first_offset_ = types > 0 ? big_endian(bytes, records, 4) : 0;
-      for (int64_t i = 0; i < types; ++i) {  // The first that is no summer time.
+      for (int64_t i = 0; i < types; ++i) {  // The first that is not daylight saving time.
         if (bytes[records + static_cast<size_t>(i) * 6 + 4] == 0) {
           first_offset_ = big_endian(bytes, records + static_cast<size_t>(i) * 6, 4);
           break;
@@ -218,7 +216,7 @@ class ZoneFile {
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       return name;
     }
-    while (!text.empty() && isalpha(static_cast<unsigned char>(text[0]))) {
+    while (!text.empty() && is_letter(text[0])) {
       name += text[0];
       text.remove_prefix(1);
     }
@@ -226,7 +224,7 @@ class ZoneFile {
   }
   static int64_t number_part(std::string_view& text) {
     int64_t value = 0;
-    while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    while (!text.empty() && is_digit(text[0])) {
       value = value * 10 + (text[0] - '0');
       text.remove_prefix(1);
     }
@@ -267,7 +265,7 @@ class ZoneFile {
     if (letter(text, ',')) rule_.end = change_part(text);
   }
 
-  // Seconds since the year began, in local standard or summer time.
+  // Seconds since the start of the year, in local standard or daylight saving time.
   static int64_t change_second(const Change& change, int64_t year) {
     const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     int64_t day = change.day;
@@ -299,7 +297,7 @@ class ZoneFile {
 };
 
 std::shared_ptr<const ZoneFile> zone_file(const std::string& name) {
-  // Files stay as they are while a process runs; a few hundred names exist.
+  // Files do not change while the process runs; a few hundred names exist.
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const ZoneFile>> known;
   const std::lock_guard lock(mutex);

@@ -1,4 +1,4 @@
-// Static types of expressions, schemas as declared types, and what functions exist. Private to the module.
+// Static types of expressions and declared types of schemas. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace holdfast::cel {
 
 enum class TypeKind : uint8_t {
   Dyn,
-  Any,  // google.protobuf.Any: dyn that nothing can iterate over.
+  Any,  // google.protobuf.Any: dyn that cannot be iterated over.
   Bool,
   Bytes,
   Double,
@@ -30,7 +30,7 @@ enum class TypeKind : uint8_t {
   Struct,
   Timestamp,
   Type,
-  Param,  // Of a function's signature, or a variable of inference.
+  Param,  // A type parameter of a signature, or an inference variable.
   Uint,
 };
 
@@ -41,17 +41,17 @@ struct FieldType {
 
 struct Type {
   TypeKind kind = TypeKind::Dyn;
-  std::string_view name;  // At run time: "int", "google.protobuf.Duration", "selfType.spec"; of a Param: "A", "_var3".
+  std::string_view name;  // At run time: "int", "google.protobuf.Duration", "selfType.spec"; for a Param: "A", "_var3".
   std::span<const Type* const> parameters = {};
-  int32_t variable = -1;  // Of a Param: number of the variable of inference; -1: a name in a signature.
-  // Struct: declared fields, sorted by name. `any_field`: every field exists and is dyn (Object of mutations).
+  int32_t variable = -1;  // Param: number of the inference variable; -1 for a name in a signature.
+  // Struct: declared fields, sorted by name. `any_field`: every field exists and is dyn (Object in mutations).
   std::span<const FieldType> fields = {};
   bool any_field = false;
-  bool opaque = false;         // Struct: the type provider does not know it, and so none of its fields.
-  const Decl* decl = nullptr;  // Struct: the schema it stands for.
+  bool opaque = false;         // Struct: unknown to the type provider, so it has no known fields.
+  const Decl* decl = nullptr;  // Struct: the schema it represents.
 };
 
-// The shared types without parameters are the ones that cel.h names; these exist besides.
+// Shared types without parameters, in addition to those in cel.h.
 TypeRef any_type();
 TypeRef error_type();
 TypeRef type_type();
@@ -64,7 +64,7 @@ TypeRef format_type();
 TypeRef path_check_type();
 TypeRef group_check_type();
 TypeRef decision_type();
-TypeRef any_list_type();  // What the names list and map stand for: list(A), map(A, B).
+TypeRef any_list_type();  // The types that the names list and map denote: list(A), map(A, B).
 TypeRef any_map_type();
 TypeRef list_of_dyn_type();
 TypeRef map_of_dyn_type();
@@ -73,10 +73,10 @@ inline bool is_dyn(const Type* t) { return t->kind == TypeKind::Dyn || t->kind =
 inline bool is_error(const Type* t) { return t->kind == TypeKind::Error; }
 inline bool is_optional(const Type* t) { return t->kind == TypeKind::Opaque && t->name == "optional_type"; }
 
-// Same structure; names of parameters count when `exact`.
+// Structural equality; parameter names matter only if `exact`.
 bool is_same(const Type* a, const Type* b, bool exact = true);
 
-// Makes types in an arena.
+// Creates types in an arena.
 class TypeMaker {
  public:
   explicit TypeMaker(Arena& arena) : arena_(arena) {}
@@ -104,11 +104,11 @@ class TypeMaker {
 
 struct DeclField {
   std::string_view property;  // As in the object.
-  std::string_view name;      // Escaped; empty: expressions cannot name it.
+  std::string_view name;      // Escaped; empty if expressions cannot refer to it.
   const Decl* decl;
 };
 
-// What a schema says that CEL cares about (SchemaDeclType and UnstructuredToVal upstream).
+// The parts of a schema relevant to CEL (upstream: SchemaDeclType and UnstructuredToVal).
 struct Decl {
   enum class Kind : uint8_t {
     None,
@@ -128,22 +128,22 @@ struct Decl {
   enum class ListKind : uint8_t { Atomic, Set, Keyed, Plain };  // Plain: no x-kubernetes-list-type.
 
   Kind kind = Kind::None;
-  std::string_view schema_type;  // "object", "array", "string": as written.
+  std::string_view schema_type;  // "object", "array", "string": as in the schema.
   bool nullable = false;
   bool preserve_unknown = false;
   bool embedded_resource = false;
   bool has_properties = false;
-  // False: expressions do not see it, though its data may be there (untyped, or made of what is untyped).
+  // If false, expressions cannot access it even if there is data (it is untyped, or consists of untyped parts).
   bool visible = false;
   std::span<const DeclField> fields = {};  // Sorted by property.
-  const Decl* element = nullptr;           // Items, or values of additionalProperties.
-  const Decl* key = nullptr;               // Of a map; null: strings of whose size nothing is known.
+  const Decl* element = nullptr;           // Type of items, or of additionalProperties.
+  const Decl* key = nullptr;               // Keys of a map; null means strings of unknown size.
   ListKind list_kind = ListKind::Plain;
   std::span<const std::string_view> list_keys = {};
   bool map_correlates = true;
   int64_t max_elements = 0;
   int64_t min_serialized_bytes = 0;
-  const Type* type = nullptr;  // Null when not visible.
+  const Type* type = nullptr;  // Null if not visible.
   const Value* schema = nullptr;
 
   const Decl* find(std::string_view property) const;

@@ -10,7 +10,7 @@
 
 namespace holdfast::cel {
 
-// --- Making ---------------------------------------------------------------------------------------------------------
+// --- Construction ---------------------------------------------------------------------------------------------------
 
 Val Val::number(double d) {
   Val v;
@@ -126,7 +126,7 @@ uint64_t key_hash(const Val& key) {
     case Kind::String:
     case Kind::Bytes:
       return hash_key(key.text());
-    // Numbers that are equal have equal hashes.
+    // Equal numbers must have equal hashes.
     case Kind::Int:
     case Kind::Uint:
       return mixed(static_cast<uint64_t>(key.as_int()));
@@ -139,7 +139,7 @@ uint64_t key_hash(const Val& key) {
   }
 }
 
-// Keys of one map are distinguished by type and value; a lookup takes numbers by value.
+// Keys of one map differ by type and value; lookups compare numbers by value.
 bool same_key(const Val& a, const Val& b) {
   if (a.kind() != b.kind()) {
     const auto number = [](const Val& v) {
@@ -190,7 +190,7 @@ void build_index(Arena& arena, MapRep& rep) {
   for (uint64_t i = 0; i < rep.count; ++i) index_entry(rep, i);
 }
 
-// Exactly this key before one that is equal by value (1 before 1u).
+// Prefers the exact key to one that is equal by value (1 to 1u).
 const Val* find_entry(const MapRep& rep, const Val& key) {
   const Val* by_value = nullptr;
   const auto try_entry = [&](const MapEntry& entry) -> const Val* {
@@ -209,7 +209,7 @@ const Val* find_entry(const MapRep& rep, const Val& key) {
   for (uint64_t i = 0; i < rep.count; ++i) {
     if (const Val* found = try_entry(rep.entries[i])) return found;
   }
-  // A double finds ints before uints, and never a double that is written otherwise.
+  // Equal by value only; ints are preferred to uints.
   return by_value;
 }
 
@@ -247,7 +247,7 @@ bool map_find(Arena& arena, const Val& map, const Val& key, Val& found) {
     return true;
   }
   if (decl->has_properties) {
-    // The name is the escaped one, or one that needs no escaping.
+    // The name is escaped, or needs no escaping.
     const std::optional<std::string> property = unescape_name(key.text());
     if (!property) return false;
     const Value* value = Rep::value(map).find(*property);
@@ -348,7 +348,7 @@ Val closed(Arena& arena, const Val& value) {
   if (value.kind() == Kind::Map && Rep::map(value)->open) {
     auto* rep = arena.make<MapRep>(*Rep::map(value));
     rep->open = false;
-    // The open one may still grow, into the same index.
+    // The open map may still grow and would modify the shared index.
     if (rep->count > kIndexedEntries) build_index(arena, *rep);
     return Rep::map(rep);
   }
@@ -375,7 +375,7 @@ Val append(Arena& arena, const Val& open, const Val& other) {
   return open;
 }
 
-// Lists of schemas keep their schema: what is added becomes plain data again.
+// Typed lists keep their schema: added items become plain data again.
 Val add_typed(Arena& arena, const Val& left, const Val& right) {
   const Decl& decl = *Rep::decl(left);
   std::vector<Value> items(Rep::value(left).items().begin(), Rep::value(left).items().end());
@@ -428,7 +428,7 @@ bool list_contains(Arena& arena, const Val& list, const Val& item, Val& failed) 
   bool any_error = false;
   for (uint64_t i = 0; i < count; ++i) {
     const Val there = list_at(arena, list, i);
-    // Lists of schemas ask their items, others ask what is looked for.
+    // Typed lists call Equal on their items, others on the item searched for.
     const Val same = typed ? equal_to(arena, there, item) : equal_to(arena, item, there);
     if (same.is_true()) return true;
     if (typed && !same.is_bool() && !any_error) {
@@ -439,7 +439,7 @@ bool list_contains(Arena& arena, const Val& list, const Val& item, Val& failed) 
   return false;
 }
 
-// --- Looking in -----------------------------------------------------------------------------------------------------
+// --- Access ---------------------------------------------------------------------------------------------------------
 
 uint64_t Val::size() const {
   if (kind_ == Kind::List) return list_size(*this);

@@ -1,4 +1,4 @@
-// How values are made and looked into. Private to the module.
+// Construction and inspection of values. Private to the module.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace holdfast::cel {
 
-// A list made by an expression.
+// A list created by an expression.
 //
-// `open`: the accumulator of a comprehension, to which `+` appends in place. cel-go makes any empty value that a
-// comprehension binds such a list, so this is visible in optMap() too.
+// `open`: the accumulator of a comprehension, to which `+` appends in place. cel-go turns any empty value bound by a
+// comprehension into such a list, so this is observable in optMap() too.
 struct ListRep {
   const Val* items = nullptr;
   uint64_t count = 0;
   uint64_t capacity = 0;
   bool open = false;
-  // Concat: the two halves, in place of items; adding lists copies nothing, whatever they hold.
+  // Concatenation: the two halves, instead of items. Concatenating lists copies nothing.
   const Val* left = nullptr;
   const Val* right = nullptr;
 };
@@ -34,7 +34,7 @@ struct MapRep {
   uint64_t count = 0;
   uint64_t capacity = 0;
   bool open = false;
-  // Of large maps: positions plus one by hash; 0: free. A power of two, at least twice the count.
+  // Hash index of large maps: entry index plus one, 0 if free. The size is a power of two, at least twice the count.
   uint32_t* index = nullptr;
   uint64_t index_size = 0;
 };
@@ -63,21 +63,21 @@ struct Opaque {
   OpaqueKind kind;
 };
 struct QuantityOpaque : Opaque {
-  std::string_view text;  // As printed; parses to the same number.
-  bool computed = false;  // By add() or sub().
-  // Computed from something that is not a whole number: upstream keeps the fraction's scale, so it never is one again.
+  std::string_view text;  // As printed; parses to the same quantity.
+  bool computed = false;  // Result of add() or sub().
+  // Computed from a non-integer: upstream keeps the fraction's scale, so the result never becomes an integer again.
   bool fractional = false;
 };
 struct IpOpaque : Opaque {
   bool v6 = false;
-  std::array<uint8_t, 16> bytes = {};  // IPv4 in the first four.
-  int prefix = 0;                      // Of a Cidr.
+  std::array<uint8_t, 16> bytes = {};  // IPv4 uses the first four.
+  int prefix = 0;                      // For a Cidr.
 };
 struct UrlOpaque : Opaque {
   std::string_view scheme, user, host, path, raw_path, query, fragment, raw_fragment, opaque;
   bool has_user = false, has_password = false, force_query = false, omit_host = false;
   std::string_view password;
-  std::string_view text;  // As Go's URL.String() prints it.
+  std::string_view text;  // As formatted by Go's URL.String().
 };
 struct SemverOpaque : Opaque {
   uint64_t major = 0, minor = 0, patch = 0;
@@ -85,7 +85,7 @@ struct SemverOpaque : Opaque {
 };
 struct FormatOpaque : Opaque {
   std::string_view name;
-  uint32_t index = 0;  // In the table of formats.
+  uint32_t index = 0;  // Index into the table of formats.
 };
 struct CheckOpaque : Opaque {
   Authorizer* authorizer = nullptr;
@@ -96,7 +96,7 @@ struct DecisionOpaque : Opaque {
   std::string_view reason, error;
 };
 
-// Looks into Val's private parts, for this module.
+// Gives this module access to Val's private members.
 struct Rep {
   using Form = Val::Form;
 
@@ -173,68 +173,67 @@ struct Rep {
 
 using Kind = Val::Kind;
 
-Val error(Arena& arena, std::string_view message);  // With a copy of the message.
+Val error(Arena& arena, std::string_view message);  // Copies the message.
 inline Val no_such_overload() { return Val::error("no such overload"); }
 
 Val list_of(Arena& arena, std::span<const Val> items);
 Val string_list(Arena& arena, std::span<const std::string> items);
-// Entries with distinct keys.
+// The keys must be distinct.
 Val map_of(Arena& arena, std::span<const MapEntry> entries);
 
-// A member of data, as dyn or through a schema. Verbatim JSON is read.
+// Wraps a member of data, as dyn or typed by a schema. Decodes raw JSON.
 Val from_data(Arena& arena, const Value& value);
 Val from_data(Arena& arena, const Value& value, const Decl* decl);
 
 uint64_t list_size(const Val& list);
 Val list_at(Arena& arena, const Val& list, uint64_t index);
-// The value at a key by CEL's equality of keys; false: there is none. An Error found counts as found.
+// Looks up a key using CEL's key equality; false if absent. An Error value counts as found.
 bool map_find(Arena& arena, const Val& map, const Val& key, Val& found);
 uint64_t map_size(const Val& map);
 
-// Fields of an object are those that the schema names; of a map every member is visible if it has a type.
+// Objects: fields declared by the schema. Maps: all members if they have a type.
 bool visible_member(const Decl& decl, const Member& member);
-// The item of a keyed list under the same keys; keys that are absent are equal. -1: none.
+// The index of the item with the same keys in a keyed list, or -1. Absent keys are equal.
 int64_t find_keyed(const Decl& decl, std::span<const Value> items, const Value& like);
 
 // list + list. May append in place to an open list.
 Val add_lists(Arena& arena, const Val& left, const Val& right);
 Val open_list(Arena& arena);
 Val open_map(Arena& arena);
-// A map with one entry more; an error when the key is there.
+// A map with one more entry; an error if the key exists.
 Val map_insert(Arena& arena, const Val& map, const Val& key, const Val& value);
-// What a comprehension gives when its accumulator was open.
+// The result of a comprehension whose accumulator was open.
 Val closed(Arena& arena, const Val& value);
 
-// CEL's ==, deep; True, False or an error (values of different opaque types have no equality).
+// CEL's deep ==: True, False or an error (different opaque types cannot be compared).
 Val equal(Arena& arena, const Val& a, const Val& b);
-// The method Equal of the left value upstream: as `equal`, but null is not a special case.
+// Upstream's Equal method of the left value: like `equal`, but without special handling of null.
 Val equal_to(Arena& arena, const Val& a, const Val& b);
-// -1, 0, 1 as Int, or an error. Only for kinds with an order.
+// -1, 0 or 1 as Int, or an error. Only for ordered kinds.
 Val compare(Arena& arena, const Val& a, const Val& b);
 bool has_order(const Val& v);
 bool list_contains(Arena& arena, const Val& list, const Val& item, Val& failed);
 
-// Characters of a string, bytes, items, entries; of an IP or CIDR its bytes; 1 of everything else. For costs.
+// The size used for costs: characters of a string, bytes, items, entries; bytes of an IP or CIDR; 1 for everything
+// else.
 uint64_t cost_size(const Val& v);
 bool has_size(const Val& v);
 uint64_t code_points(std::string_view text);
 
-// A value that went through its native form in Go: Objects come out as maps, types as their names, and what has no way
-// back as an error.
+// A value after conversion to its native Go form and back: Objects become maps, types their names; an error if there is
+// no way back.
 Val from_native(Arena& arena, const Val& v);
-// A field of an Object{...}, by way of the native form that Kubernetes keeps: nested Objects come out as maps. False:
-// there is none.
+// A field of an Object{...} after conversion to Kubernetes' native form: nested Objects become maps. False if absent.
 bool object_field(Arena& arena, const ObjectRep& object, std::string_view name, Val& found);
 
 bool is_zero_value(const Val& v);
-// How Go prints the value with %v.
+// Go's %v.
 std::string go_text(const Val& v);
-// How Go names the value's type with %T.
+// Go's %T.
 std::string_view go_type_name(const Val& v);
 std::string timestamp_text(int64_t seconds, int32_t nanos, int64_t zone);
 std::string duration_seconds_text(int64_t nanoseconds);
-std::string double_text(double d);        // %g
-std::string double_plain_text(double d);  // %f with the digits needed
+std::string double_plain_text(double d);  // %f with as many digits as needed.
 std::string ip_text(const IpOpaque& ip);
 std::string semver_text(const SemverOpaque& version);
 std::string opaque_text(const Opaque& opaque);

@@ -17,7 +17,7 @@ struct ApiResourcesFlags {
   ConnectionFlags connection;
   std::string output, sort_by, api_group = "*";  // "*": every group.
   std::vector<std::string> verbs, categories;
-  std::string namespaced;  // "true" or "false"; empty: both.
+  std::string namespaced;  // "true", "false", or empty for both.
   bool no_headers = false;
 };
 
@@ -29,7 +29,7 @@ bool has_all(const std::vector<std::string>& of, const std::vector<std::string>&
 int api_resources(const ApiResourcesFlags& flags) {
   Result<Session> session = open_session(flags.connection);
   if (!session) return fail(session.error().message.c_str());
-  // What is served now, whatever is remembered.
+  // Bypasses the discovery cache.
   Result<std::vector<client::ServedResource>> all = session->client.served(std::chrono::seconds(0)).wait();
   if (!all) return fail_with(*session, all.error());
   const std::vector<std::string> verbs = split_commas(flags.verbs), categories = split_commas(flags.categories);

@@ -1,10 +1,10 @@
-// `holdfast apply`: Server-Side Apply, with conflicts that can be read and resolved one by one.
+// `holdfast apply`: Server-Side Apply, with conflicts shown and resolved field by field.
 //
 //   apply without force --ok--> done
 //     | 409
-//     +--> each field: take, share, yield     (by a flag, or asked at a terminal)
+//     +--> each field: take, share, yield     (by flag, or prompted on a terminal)
 //            |
-//            +--> apply again, forced where fields are taken, if the object is still the one that was looked at
+//            +--> apply again, forced if fields are taken, provided that the object has not changed
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -36,7 +36,7 @@ struct ApplyFlags {
   bool prune = false, adopt = false, yes = false;
   std::string field_manager, dry_run = "none", validate = "strict", output, apply_set, subresource;
 
-  // What the messages of a dry run end with.
+  // Suffix of messages in a dry run.
   const char* dry_run_note() const {
     return dry_run == "server" ? " (server dry run)" : dry_run == "client" ? " (dry run)" : "";
   }
@@ -83,8 +83,8 @@ class Applier {
     }
     Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
     std::vector<FieldConflict> overridden;
-    // Another writer may come in between; then the conflicts differ.
-    for (int tries = 0; !applied && is_conflict_of_fields(applied.error()) && tries < 5; ++tries) {
+    // Retry: another writer may interfere, and then the conflicts differ.
+    for (int tries = 0; !applied && is_field_conflict(applied.error()) && tries < 5; ++tries) {
       Result<client::Object> live = api->get(std::string(manifest.object.name())).wait();
       if (!live) return at(manifest, live.take_error());
       std::vector<FieldConflict> conflicts =
@@ -98,7 +98,7 @@ class Applier {
                                      [](const FieldConflict& c) { return c.resolution == Resolution::Take; });
       options.force = force;
       if (force) {
-        // Only what was looked at is overridden: if the object has changed since, this is refused.
+        // Override only what was seen: the server rejects this if the object has changed since.
         constexpr std::string_view kVersion[] = {"metadata", "resourceVersion"};
         config = with_path(arena, config, kVersion, Value::string(arena, live->resource_version()));
       }
@@ -116,13 +116,13 @@ class Applier {
     return Unit{};
   }
 
-  static bool is_conflict_of_fields(const Error& error) {
+  static bool is_field_conflict(const Error& error) {
     return error.reason == Reason::Conflict &&
            std::any_of(error.causes.begin(), error.causes.end(),
                        [](const Cause& cause) { return cause.type == "FieldManagerConflict"; });
   }
 
-  // By the flags, else by asking.
+  // Decides by the flags, else by prompting.
   Result<Unit> decide(const Manifest& manifest, const client::Api<>& api, std::vector<FieldConflict>& conflicts) {
     size_t open = 0;
     for (FieldConflict& conflict : conflicts) {
@@ -183,6 +183,7 @@ class Applier {
     for (const FieldConflict& conflict : conflicts) {
       if (conflict.resolution != Resolution::Take) continue;
       std::vector<std::string> owners;
+      owners.reserve(conflict.owners.size());
       for (const FieldConflict::Owner& owner : conflict.owners) {
         owners.push_back(owner.manager + (owner.operation.empty() ? "" : " (" + owner.operation + ")"));
       }
@@ -192,7 +193,7 @@ class Applier {
     if (flags_.show_foreign) report_foreign(applied, manager);
   }
 
-  // With -o yaml and json: the object, or a List of them.
+  // With -o yaml and -o json: the object, or a List if there are several.
   void print_objects() const {
     if (applied_.empty()) return;
     constexpr std::string_view kManaged[] = {"metadata", "managedFields"};
@@ -210,7 +211,7 @@ class Applier {
     fflush(stdout);
   }
 
-  // Fields that others own and we do not: they stay as they are, whatever we apply.
+  // Reports fields owned only by other managers, which our apply leaves unchanged.
   static void report_foreign(const client::Object& applied, std::string_view manager) {
     Result<FieldOwners> owners = FieldOwners::of(applied.root());
     if (!owners) return;
@@ -229,10 +230,10 @@ class Applier {
   const ApplyFlags& flags_;
   const Session& session_;
   const std::vector<std::string> force_fields_;
-  std::vector<client::Object> applied_;  // To be printed in the end.
+  std::vector<client::Object> applied_;  // Printed at the end.
 };
 
-// Deletes the objects unless they were replaced since they were listed.
+// Deletes the objects unless they have been replaced since they were listed.
 int prune(const ApplyFlags& flags, const Session& session, const std::vector<ApplySet::Pruned>& objects) {
   int status = 0;
   Progress progress("Pruning");
@@ -251,7 +252,7 @@ int prune(const ApplyFlags& flags, const Session& session, const std::vector<App
       }
     }
     progress.clear();
-    // Objects alone stand on standard output with -o yaml and json.
+    // With -o yaml and -o json, standard output contains only objects.
     FILE* const out = flags.output == "yaml" || flags.output == "json" ? stderr : stdout;
     fprintf(out, "%s%s%s\n", name.c_str(), flags.output == "name" ? "" : " pruned",
             flags.output == "name" ? "" : flags.dry_run_note());
@@ -259,7 +260,7 @@ int prune(const ApplyFlags& flags, const Session& session, const std::vector<App
   return status;
 }
 
-// Lists what would be pruned and asks for confirmation. Nothing: the user cancelled the apply.
+// Lists what would be pruned and asks for confirmation. nullopt if the user cancelled the apply.
 std::optional<bool> may_prune(const ApplyFlags& flags, const std::vector<ApplySet::Pruned>& objects) {
   if (objects.empty() || flags.yes || flags.dry_run != "none" || !can_ask()) return true;
   fprintf(stderr, "No longer applied, and pruned after the apply:\n");
@@ -286,7 +287,7 @@ int apply_as_set(const ApplyFlags& flags, const Session& session, const std::vec
   Result<Unit> planned = set->plan(manifests);
   if (!planned) return fail_with(session, planned.error());
   for (const std::string& kind : set->unknown_kinds()) {
-    print_warning("the apply set contains " + kind + ", which the server does not serve: none of it is pruned");
+    print_warning("the apply set contains " + kind + ", which the server does not serve; its objects are not pruned");
   }
   const std::optional<bool> pruning = may_prune(flags, set->to_prune());
   if (!pruning) return fail("nothing was applied");
@@ -296,7 +297,7 @@ int apply_as_set(const ApplyFlags& flags, const Session& session, const std::vec
     if (!begun) return fail_with(session, begun.error());
   }
   if (int status = Applier(flags, session).run(*members); status != 0) {
-    if (!set->to_prune().empty()) fprintf(stderr, "Nothing was pruned, because not everything was applied\n");
+    if (!set->to_prune().empty()) fprintf(stderr, "Nothing was pruned because not everything was applied\n");
     return status;
   }
   if (!*pruning) return 0;
@@ -308,11 +309,11 @@ int apply_as_set(const ApplyFlags& flags, const Session& session, const std::vec
 
 int apply(const ApplyFlags& flags) {
   if (flags.prune && flags.apply_set.empty()) {
-    return fail("--prune needs --applyset NAME: what was applied with that set before, and is no longer, is deleted");
+    return fail("--prune requires --applyset NAME; members of the set that are no longer applied are deleted");
   }
   if (!flags.apply_set.empty() && !flags.prune) return fail("--applyset requires --prune");
   if (flags.prune && !flags.subresource.empty()) return fail("--prune and --subresource cannot be used together");
-  if (flags.adopt && !flags.prune) return fail("--adopt needs --prune and --applyset");
+  if (flags.adopt && !flags.prune) return fail("--adopt requires --prune and --applyset");
   Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
   if (!manifests) return fail(manifests.error().message.c_str());
   if (manifests->empty()) {
@@ -322,7 +323,8 @@ int apply(const ApplyFlags& flags) {
   for (const Manifest& manifest : *manifests) {
     if (!manifest.object.name().empty()) continue;
     return fail(
-        (manifest.where() + ": metadata.name is not set; an apply needs it (generateName is for create)").c_str());
+        (manifest.where() + ": metadata.name is not set; apply requires it (generateName works only with create)")
+            .c_str());
   }
   Result<Session> session = open_session(flags.connection);
   if (!session) return fail(session.error().message.c_str());
@@ -337,15 +339,16 @@ Command add_apply(CLI::App& app) {
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option(
       "--field-manager", flags->field_manager,
-      "Owner of the fields; default: what the manifest declares (metadata.options.fieldManager), else holdfast");
-  c->add_flag("--force-conflicts", flags->force_conflicts, "Take fields that others own, and report each of them");
+      "Field manager; default: the one declared in the manifest (metadata.options.fieldManager), else holdfast");
+  c->add_flag("--force-conflicts", flags->force_conflicts,
+              "Take fields that other managers own, and report each of them");
   c->add_option("--force-fields", flags->force_fields,
-                "Take only these fields and what is below them, comma separated, such as .spec.replicas")
+                "Take only these fields and the fields below them, comma separated, such as .spec.replicas")
       ->allow_extra_args(false);
-  c->add_flag("--show-foreign", flags->show_foreign, "Name the fields of each object that others own");
+  c->add_flag("--show-foreign", flags->show_foreign, "List the fields of each object that other managers own");
   c->add_flag("--prune", flags->prune, "Delete members of the apply set that are not among the manifests");
   c->add_option("--applyset", flags->apply_set,
-                "Apply set to apply as: [KIND/]NAME of its parent object, by default a Secret, created if missing");
+                "Apply set to use: [KIND/]NAME of its parent object, by default a Secret, created if missing");
   c->add_flag("--adopt", flags->adopt,
               "Add objects that already exist to the set, and take over a set managed by another tool");
   c->add_flag("-y,--yes", flags->yes, "Prune without asking for confirmation (scripts are never asked)");
@@ -357,11 +360,10 @@ Command add_apply(CLI::App& app) {
       ->check(CLI::IsMember({"", "name", "yaml", "json"}));
   add_connection_flags(*c, flags->connection);
   c->footer(
-      "\nA conflict is a field that you apply with another value than its owner. On a terminal each can be resolved:\n"
-      "take it, share it by applying the live value, or yield it by leaving it out. In scripts use --force-conflicts\n"
-      "or --force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
-      "With --prune, everything that is applied becomes a member of an apply set, marked as kubectl's --applyset does, "
-      "and\n"
+      "\nA conflict is a field that you apply with a different value than its owner. On a terminal, each can be\n"
+      "resolved: take the field, share it by applying the live value, or yield it by leaving it out. In scripts, use\n"
+      "--force-conflicts or --force-fields. A manifest that declares its own manager is applied as that manager.\n\n"
+      "With --prune, everything that is applied becomes a member of an apply set, as with kubectl's --applyset, and\n"
       "members that are no longer applied are deleted. --dry-run=server lists them; on a terminal they are listed and\n"
       "have to be confirmed before anything is applied.\n\n"
       "Examples:\n"

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/api_version.h"
 #include "base/base64.h"
 #include "base/strings.h"
 #include "codec/codec.h"
@@ -25,11 +26,6 @@ constexpr std::string_view kTool = "holdfast";
 
 std::string group_kind(std::string_view kind, std::string_view group) {
   return group.empty() ? std::string(kind) : std::string(kind) + "." + std::string(group);
-}
-
-std::string_view group_of(std::string_view api_version) {
-  const size_t slash = api_version.find('/');
-  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
 }
 
 std::string key_of(const client::Resource& resource, std::string_view space, std::string_view name) {
@@ -109,7 +105,7 @@ Result<Unit> ApplySet::read_parent() {
   if (adoption_ == Adoption::Refused && tool != kTool) {
     return bad_request(shown + " is managed by " + std::string(tool) + "; --adopt takes it over");
   }
-  if (id.empty()) return Unit{};  // It has no members yet.
+  if (id.empty()) return Unit{};  // The set has no members yet.
   const Value* annotations = root.get("metadata", "annotations");
   if (annotations != nullptr && annotations->has(kKinds)) {
     old_kinds_ = parts_of(annotations->text_at(kKinds));
@@ -184,16 +180,16 @@ Result<Unit> ApplySet::find_members() {
 Result<Unit> ApplySet::plan(const std::vector<Manifest>& manifests) {
   Result<Unit> found = find_members();
   if (!found) return found;
-  std::set<std::string> members, applied;  // By key; the second also by uid.
+  std::set<std::string> members, applied;  // By key; `applied` also by uid.
   for (const Pruned& one : to_prune_) members.insert(key_of(one.target.resource, one.space, one.target.name));
-  std::string strangers, others;
+  std::string unmanaged, others;
   for (const Manifest& manifest : manifests) {
-    new_kinds_.insert(group_kind(manifest.kind(), group_of(manifest.api_version())));
+    new_kinds_.insert(group_kind(manifest.kind(), split_api_version(manifest.api_version()).group));
     const std::string name(manifest.object.name());
     const std::string own(manifest.object.space());
     Result<client::Api<>> api = api_of(*session_, manifest);
     if (!api && api.error().reason != Reason::NotFound) return api.take_error();
-    if (!api) {  // Its definition may be one of the other manifests; it need not have a namespace then.
+    if (!api) {  // Its CRD may be among the manifests; whether it is namespaced is not known yet.
       new_spaces_.insert(own.empty() ? session_->space : own);
       continue;
     }
@@ -212,23 +208,23 @@ Result<Unit> ApplySet::plan(const std::vector<Manifest>& manifests) {
     if (!set.empty()) {
       others += line + " of " + std::string(set);
     } else if (adoption_ == Adoption::Refused) {
-      strangers += line;
+      unmanaged += line;
     }
   }
   if (!others.empty()) {
     return bad_request("these objects belong to another apply set; to move them, remove their label " +
                        std::string(kPartOf) + " first:" + others);
   }
-  if (!strangers.empty()) {
+  if (!unmanaged.empty()) {
     return bad_request(
         "these objects exist and are not in the apply set; --adopt makes them members, which are deleted when they are "
         "no longer applied:" +
-        strangers);
+        unmanaged);
   }
   std::erase_if(to_prune_, [&](const Pruned& one) {
     return applied.contains(one.uid) || applied.contains(key_of(one.target.resource, one.space, one.target.name));
   });
-  // What others may live in (namespaces, definitions) goes last.
+  // Cluster-scoped objects last: namespaces and CRDs contain others.
   std::stable_partition(to_prune_.begin(), to_prune_.end(),
                         [](const Pruned& one) { return one.target.resource.namespaced; });
   return Unit{};
@@ -255,7 +251,7 @@ Result<Unit> ApplySet::update_parent(Extent extent, bool dry_run) const {
   parent.add("apiVersion", Value::string(arena, resource_.api_version()));
   parent.add("kind", Value::string(resource_.kind));
   parent.add("metadata", metadata.build());
-  // These marks are ours, even if another tool has written them.
+  // Force: these labels and annotations are ours, even if another tool has written them.
   const client::ApplyOptions options{.force = true, .field_manager = "holdfast-applyset", .dry_run = dry_run};
   Result<client::Object> applied = session_->client.api(resource_, space_).apply(parent.build(), options).wait();
   if (!applied) return applied.take_error();

@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "base/files.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
 
@@ -13,12 +13,9 @@ namespace holdfast::cli {
 namespace {
 
 Result<std::vector<applygen::Package>> packages_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_request("open " + path + ": no such file or directory");
-  std::ostringstream content;
-  content << file.rdbuf();
-  const std::string text = std::move(content).str();
-  Result<std::vector<std::string_view>> documents = codec::split_documents(text);
+  const Result<std::string> text = read_file(path);
+  if (!text) return bad_request("open " + path + ": no such file or directory");
+  Result<std::vector<std::string_view>> documents = codec::split_documents(*text);
   if (!documents) return bad_request(path + ": " + documents.error().message);
   std::vector<applygen::Package> packages;
   for (const std::string_view document : *documents) {

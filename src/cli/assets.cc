@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first executable of this name on the PATH; empty when there is none.
+// The first executable of this name on the PATH; empty if there is none.
 fs::path on_path(std::string_view name) {
   const char* path = getenv("PATH");
   for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
@@ -29,7 +29,7 @@ fs::path on_path(std::string_view name) {
   return {};
 }
 
-// Where fabric8's kube-api-test looks for the same programs: k8s/VERSION-OS-ARCHITECTURE, with Go's names of those.
+// Where fabric8's kube-api-test looks for the same programs: k8s/VERSION-OS-ARCHITECTURE, named as in Go.
 fs::path kube_api_test_folder() {
   utsname host{};
   uname(&host);
@@ -62,7 +62,7 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
     Result<Unit> made = put(self, fs::path(folder) / name, files);
     if (!made) return made;
   }
-  // What talks to a real etcd is loaded from beside the program.
+  // The etcd client library is loaded from the directory of the program.
   constexpr const char* kEtcdLibrary = "libholdfast_etcd.so";
   if (const fs::path library = self.parent_path() / kEtcdLibrary;
       files == AssetFiles::Copies && fs::exists(library, failed)) {
@@ -76,7 +76,7 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files) {
     Result<Unit> made = put("..", versioned, files);
     if (!made) return made;
   }
-  // Frameworks ask it whether the server is ready; without one, this program takes the same flags.
+  // Frameworks use kubectl to check that the server is ready. If there is none, this program accepts the same flags.
   const fs::path kubectl = on_path("kubectl");
   return put(kubectl.empty() ? self : kubectl, fs::path(folder) / "kubectl", files);
 }

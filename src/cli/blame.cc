@@ -2,11 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <memory>
 
+#include "base/api_version.h"
+#include "base/clock.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/manifests.h"
@@ -24,7 +25,7 @@ using ownership::ManagerEntry;
 
 struct Line {
   std::string text;
-  const OwnedField* field = nullptr;  // Null: in the middle of a value, where no comment may stand.
+  const OwnedField* field = nullptr;  // Null in the middle of a value, where comments are not allowed.
 };
 
 bool matches(const BlameOptions& options, const FieldOwners& owners, const OwnedField& field) {
@@ -36,7 +37,7 @@ bool matches(const BlameOptions& options, const FieldOwners& owners, const Owned
   });
 }
 
-// Only what matches, and what leads there.
+// Keeps only matching fields and their parents.
 bool keep_matching(const BlameOptions& options, const FieldOwners& owners, OwnedField& field) {
   const bool whole = matches(options, owners, field);
   field.hides_children =
@@ -44,8 +45,8 @@ bool keep_matching(const BlameOptions& options, const FieldOwners& owners, Owned
   return whole || !field.children.empty();
 }
 
-// A value inside as many maps as give it its indentation: where long texts are folded depends on it. A list in a map is
-// not indented.
+// Encodes the value inside as many maps as its indentation requires, because the encoder folds long strings by column.
+// A list in a map is not indented.
 std::string yaml_at(const Value& value, size_t indent) {
   Arena arena;
   Value outer = value;
@@ -57,7 +58,7 @@ std::string yaml_at(const Value& value, size_t indent) {
   }
   std::string text;
   if (!codec::encode_yaml(outer, text)) {
-    // Characters that YAML cannot hold raw: JSON's escapes are YAML too.
+    // Some characters cannot be written in YAML unescaped; JSON strings are valid YAML.
     std::string json;
     codec::encode_json(value, json);
     return std::string(indent, ' ') + json + "\n";
@@ -81,7 +82,7 @@ class Renderer {
   }
 
  private:
-  // Their order is the YAML writer's own.
+  // In the order of the YAML encoder.
   static std::vector<const OwnedField*> sorted(const std::vector<const OwnedField*>& fields) {
     Arena arena;
     MapBuilder keys(arena);
@@ -120,7 +121,7 @@ class Renderer {
     }
   }
 
-  // `prefix`: what stands on the line already, of lists around this one.
+  // `prefix`: the part of the line already written by enclosing lists.
   void item(const OwnedField& field, size_t indent, const std::string& prefix) {
     const std::string dash = prefix.empty() ? std::string(indent, ' ') + "- " : prefix + "- ";
     if (!shows_children(field)) {
@@ -131,8 +132,8 @@ class Renderer {
       return;
     }
     if (field.value->is_map()) {
-      if (!begins_with_a_member(field)) {
-        // Who owns the item itself has a line of its own.
+      if (!dash_shares_line(field)) {
+        // The owners of the item itself get their own line.
         lines_.push_back({dash.substr(0, dash.size() - 1), &field});
         members(field, indent + 2, "");
       } else {
@@ -144,9 +145,9 @@ class Renderer {
     items(field, indent + 2);
   }
 
-  // Whether the dash can stand on the line of the first member: one that exists, and the item has no owners beyond
-  // those of one of its members, as its key.
-  static bool begins_with_a_member(const OwnedField& field) {
+  // Whether the dash can share the line of the first member: one exists, and the item has no owners beyond those of one
+  // of its members, such as its key.
+  static bool dash_shares_line(const OwnedField& field) {
     bool exists = false, told = field.owners.empty();
     for (const OwnedField& child : field.children) {
       if (child.value == nullptr) continue;
@@ -160,13 +161,13 @@ class Renderer {
     return !field.children.empty() && (field.value->is_map() || field.value->is_list()) && field.value->count() > 0;
   }
 
-  // What stands beside the name: nothing of what was asked to be left out.
+  // The value shown next to the name, without filtered children.
   static Value shown_value(const OwnedField& field) {
     if (!field.hides_children) return *field.value;
     return field.value->is_list() ? Value::empty_list() : Value::empty_map();
   }
 
-  // Owned, but not there: a comment, whatever it is.
+  // A field that is owned but does not exist is always shown as a comment.
   void absent(const OwnedField& field, size_t indent, const std::string& path) {
     std::string name = field.element.is_field() ? std::string(field.element.name()) : to_string(field.element);
     const bool nested = path != "" && path != "- " && field.element.is_field();
@@ -175,7 +176,7 @@ class Renderer {
     for (const OwnedField& child : field.children) absent(child, indent, text);
   }
 
-  // The lines of one value. A comment may follow the head of a block, or the end of anything else.
+  // The lines of one value. A comment may follow the header of a block scalar, or the end of any other value.
   void add(const std::string& text, const OwnedField& field, size_t indent, const std::string& prefix) {
     std::vector<std::string_view> parts = split(std::string_view(text).substr(0, text.size() - 1), '\n');
     size_t noted = parts.size() - 1;
@@ -188,7 +189,7 @@ class Renderer {
       if (i == 0 && !prefix.empty()) line = prefix + line.substr(std::min(indent, line.size()));
       lines_.push_back({std::move(line), i == noted ? &field : nullptr});
     }
-    // Below a value that is empty or no map, something may still be owned.
+    // There may be owned fields below a value that is empty or not a map.
     if (!shows_children(field)) {
       for (const OwnedField& child : field.children) {
         if (child.value == nullptr) absent(child, indent + 2, "");
@@ -200,7 +201,7 @@ class Renderer {
 };
 
 bool is_default(const OwnedField& field) {
-  return field.value != nullptr && field.owners.empty() && !field.given_by_server && field.is_leaf();
+  return field.value != nullptr && field.owners.empty() && !field.server_managed && field.is_leaf();
 }
 
 std::string comment_of(const FieldOwners& owners, const OwnedField& field) {
@@ -217,7 +218,7 @@ std::string comment_of(const FieldOwners& owners, const OwnedField& field) {
   return text;
 }
 
-// A comment ends at the end of its line, whatever a manager's name holds.
+// A manager's name must not break out of the comment's line.
 std::string in_one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -226,7 +227,7 @@ std::string in_one_line(std::string text) {
 }
 
 std::string as_yaml(const FieldOwners& owners, const std::vector<Line>& lines) {
-  constexpr size_t kLastColumn = 60;  // Longer lines have their comment right behind them.
+  constexpr size_t kLastColumn = 60;  // Comments of longer lines follow directly.
   size_t column = 0;
   for (const Line& line : lines) {
     const size_t width = shown_width(line.text);
@@ -271,7 +272,7 @@ std::string as_columns(const FieldOwners& owners, const std::vector<Line>& lines
     const std::string label = padded(shortened(labels[i], width), width);
     const OwnedField* field = lines[i].field;
     const bool owned = field != nullptr && !field->owners.empty();
-    // A manager's colour is the same in all its entries.
+    // All entries of a manager share one colour.
     size_t colour = 0;
     if (owned) {
       const std::string_view name = owners.managers()[field->owners[0]].manager;
@@ -290,7 +291,7 @@ std::string as_columns(const FieldOwners& owners, const std::vector<Line>& lines
 }  // namespace
 
 std::vector<uint32_t> yaml_order(const Value& map) {
-  // The writer's order, read off what it writes for a map of the same keys whose values are their positions.
+  // The encoder's order, taken from its output for a map with the same keys and their positions as values.
   Arena arena;
   MapBuilder numbered(arena);
   for (uint32_t i = 0; i < map.count(); ++i) numbered.add(map.members()[i].key, Value::integer(i));
@@ -299,13 +300,13 @@ std::vector<uint32_t> yaml_order(const Value& map) {
   if (codec::encode_yaml(numbered.build(), text)) {
     for (const std::string_view line : split(text, '\n')) {
       const size_t at = line.rfind(": ");
-      uint32_t position = 0;
       if (at == std::string_view::npos) continue;
-      const auto [end, error] = std::from_chars(line.data() + at + 2, line.data() + line.size(), position);
-      if (error == std::errc() && end == line.data() + line.size()) order.push_back(position);
+      if (const std::optional<uint32_t> position = parse_number<uint32_t>(line.substr(at + 2))) {
+        order.push_back(*position);
+      }
     }
   }
-  if (order.size() != map.count()) {  // Keys that YAML cannot hold.
+  if (order.size() != map.count()) {  // Some keys cannot be written in YAML.
     order.clear();
     for (uint32_t i = 0; i < map.count(); ++i) order.push_back(i);
   }
@@ -315,12 +316,11 @@ std::vector<uint32_t> yaml_order(const Value& map) {
 Result<int64_t> parse_since(std::string_view text, UnixTime now) {
   if (const std::optional<UnixTime> time = parse_rfc3339(text)) return time->seconds;
   if (text.ends_with('d')) {
-    int64_t days = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, days);
-    if (error == std::errc() && end == text.data() + text.size() - 1) return now.seconds - days * 86400;
+    const std::optional<int64_t> days = parse_number<int64_t>(text.substr(0, text.size() - 1));
+    if (days) return now.seconds - *days * 86400;
   }
   const Result<int64_t> nanos = parse_go_duration(text);
-  if (!nanos) return bad_request("a duration such as 90m or 3d, or a time such as 2026-01-02T03:04:05Z is needed");
+  if (!nanos) return bad_request("expected a duration such as 90m or 3d, or a time such as 2026-01-02T03:04:05Z");
   return now.seconds - *nanos / 1'000'000'000;
 }
 
@@ -362,7 +362,7 @@ Result<std::string> blame_json(const Value& object, const BlameOptions& options)
     managers.add(manager.build());
   }
   owners->for_each([&](ownership::Path path, const OwnedField& field) {
-    // Maps and lists that have no owner of their own say nothing beyond what is below them.
+    // Maps and lists without an owner of their own add nothing to their children.
     if (field.owners.empty() && !field.is_leaf()) return;
     if (field.owners.empty() && field.value == nullptr) return;
     if (!matches(options, *owners, field)) return;
@@ -375,7 +375,7 @@ Result<std::string> blame_json(const Value& object, const BlameOptions& options)
     entry.add("state", Value::string(field.value == nullptr     ? "unset"
                                      : field.owners.size() > 1  ? "shared"
                                      : field.owners.size() == 1 ? "owned"
-                                     : field.given_by_server    ? "server"
+                                     : field.server_managed     ? "server"
                                                                 : "unowned"));
     fields.add(entry.build());
   });
@@ -402,7 +402,7 @@ struct BlameFlags {
   bool all_namespaces = false;
 };
 
-// How custom resources merge, as their definitions say.
+// How custom resources merge, as specified by their CRDs.
 class CustomTypes {
  public:
   void learn(const Value& definition) {
@@ -416,7 +416,7 @@ class CustomTypes {
     }
   }
 
-  // From the server. Where there is no definition, or none that we may read, nothing is learnt.
+  // Reads the CRD from the server. Does nothing if there is none, or if reading it is forbidden.
   void learn(const Session& session, const client::Resource& resource) {
     if (knows(resource.api_version(), resource.kind)) return;
     const client::Resource definitions = client::builtin("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -425,13 +425,11 @@ class CustomTypes {
     if (definition) learn(definition->root());
   }
 
-  // Whether there is nothing to learn about a kind: it is built in, or was learnt.
+  // Whether the merge type of a kind is known: it is built in or was learned.
   bool knows(std::string_view api_version, std::string_view kind) const {
     if (known_.contains({std::string(api_version), std::string(kind)})) return true;
-    const size_t slash = api_version.find('/');
-    const bool core = slash == std::string_view::npos;
-    const std::string_view group = core ? std::string_view() : api_version.substr(0, slash);
-    return types::find_kind(group, core ? api_version : api_version.substr(slash + 1), kind) != nullptr;
+    const auto [group, version] = split_api_version(api_version);
+    return types::find_kind(group, version, kind) != nullptr;
   }
 
   const ownership::MergeType* of(const Value& object) const {
@@ -474,8 +472,8 @@ int print_blame(const std::vector<client::Object>& objects, const CustomTypes& t
   return 0;
 }
 
-// Definitions are where --crds says, beside the objects, or on a server. An object can be shown without its definition,
-// so a server that is slow, or not there, is not waited for.
+// CRDs come from --crds, from the manifests, or from a server. An object can be shown without its CRD, so a slow or
+// unreachable server is not waited for.
 Result<Unit> learn_types(const std::vector<Manifest>& manifests, const BlameFlags& flags, CustomTypes& types) {
   if (!flags.crds.empty()) {
     Result<std::vector<Manifest>> definitions =
@@ -505,7 +503,7 @@ int blame(const BlameFlags& flags) {
   std::vector<client::Object> objects;
   CustomTypes types;
   if (flags.manifests.given()) {
-    if (!flags.arguments.empty()) return fail("give either files (-f) or KIND NAME");
+    if (!flags.arguments.empty()) return fail("specify either files (-f) or KIND NAME");
     Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
     if (!manifests) return fail(manifests.error().message.c_str());
     if (Result<Unit> learnt = learn_types(*manifests, flags, types); !learnt) {
@@ -538,7 +536,7 @@ Command add_blame(CLI::App& app) {
   auto flags = std::make_shared<BlameFlags>();
   CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object");
   c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
-  add_manifest_flags(*c, flags->manifests, "with objects and their managedFields instead of a server's");
+  add_manifest_flags(*c, flags->manifests, "of objects with managedFields, instead of a server");
   c->add_option(
        "--crds", flags->crds,
        "With -f: file or directory of CustomResourceDefinitions that define how lists of custom resources merge; "
@@ -560,10 +558,10 @@ Command add_blame(CLI::App& app) {
       "  holdfast blame deployment web --owner kubectl\n"
       "  holdfast blame pods -A --since 1h\n"
       "  kubectl get deployment web -o yaml --show-managed-fields | holdfast blame -f -\n\n"
-      "On a terminal, owners stand left of each line: manager, operation, subresource and age; \"-\" marks fields "
-      "that\n"
-      "nobody owns, which defaults and the server set. In a pipe the output is YAML with the same as comments. Fields\n"
-      "that are owned but do not exist are comment lines. Installed as kubectl-blame, it runs as kubectl blame.");
+      "On a terminal, owners are shown to the left of each line: manager, operation, subresource and age; \"-\" marks\n"
+      "fields that nobody owns, set by defaults or by the server. In a pipe, the output is YAML with the owners as\n"
+      "comments. Fields that are owned but do not exist are shown as comments. Installed as kubectl-blame, it runs as\n"
+      "kubectl blame.");
   return [flags] { return blame(*flags); };
 }
 

@@ -17,12 +17,12 @@ codec::Document parse(std::string_view yaml) {
   return std::move(*document);
 }
 
-// In a pipe, without the times, which are the same everywhere.
+// The piped output without timestamps, which are the same everywhere.
 std::string blamed(std::string_view yaml, BlameOptions options = {}) {
   const codec::Document document = parse(yaml);
   Result<std::string> text = blame_text(document.root(), options, Terminal{});
   EXPECT_TRUE(text) << text.error().message;
-  // Whatever is shown is YAML; without a filter it is the object itself.
+  // The output is always YAML; without a filter it is the object itself.
   Result<codec::Document> again = codec::parse_yaml(*text);
   EXPECT_TRUE(again) << *text;
   if (again && options.owner.empty() && !options.since) {
@@ -38,7 +38,7 @@ std::string line_with(const std::string& text, const std::string& part) {
   if (at == std::string::npos) return "no line with " + part + " in\n" + text;
   const size_t begin = text.rfind('\n', at) + 1;
   std::string line = text.substr(begin, text.find('\n', at) - begin);
-  // Spaces before the comment are for the eye.
+  // Ignore the alignment of comments.
   if (const size_t comment = line.find("  # ", line.find_first_not_of(' ')); comment != std::string::npos) {
     const size_t end = line.find_last_not_of(' ', comment);
     line = line.substr(0, end + 1) + line.substr(line.find("# ", comment) - 1);
@@ -95,12 +95,12 @@ TEST(Blame, OwnedFieldsThatDoNotExistAreComments) {
             "  # - [port=99,protocol=\"UDP\"]: unset # bob (Apply, 2026-01-03T03:04:05Z)");
 }
 
-TEST(Blame, WhatIsOwnedInOnePieceIsOwnedBelow) {
+TEST(Blame, OwnersOfAtomicValuesOwnTheirContent) {
   const std::string text = blamed(kService);
   EXPECT_EQ(line_with(text, "ip: 1.2.3.4"), "    - ip: 1.2.3.4 # cloud (Update, status)");
 }
 
-TEST(Blame, AMapThatOneManagerOwnsAsSuchDoesNotMakeItOwnAnothersKeys) {
+TEST(Blame, OwnerOfAMapDoesNotOwnKeysOfOtherManagers) {
   const std::string text = blamed(R"(
 apiVersion: v1
 kind: ConfigMap
@@ -116,7 +116,7 @@ data: {k: v}
   EXPECT_EQ(line_with(text, "k: v"), "  k: v # unowned");
 }
 
-TEST(Blame, KeyedListsInsideKeyedListsOfAKindWithoutASchema) {
+TEST(Blame, NestedKeyedListsOfAKindWithoutASchema) {
   const std::string text = blamed(R"(
 apiVersion: example.com/v1
 kind: Rack
@@ -141,7 +141,7 @@ spec:
   EXPECT_EQ(line_with(text, "size: 4"), "      size: 4 # unowned");
 }
 
-TEST(Blame, LongAndManyLinedTextsStayWhatTheyAre) {
+TEST(Blame, LongAndMultilineStringsAreUnchanged) {
   const std::string text = blamed(R"(
 apiVersion: v1
 kind: ConfigMap
@@ -159,7 +159,7 @@ data:
   EXPECT_THAT(text, Not(HasSubstr("two  #")));
 }
 
-TEST(Blame, ShowsOnlyWhatOneManagerOwns) {
+TEST(Blame, ShowsOnlyFieldsOfOneManager) {
   const std::string text = blamed(kService, {.owner = "bob"});
   EXPECT_THAT(text, HasSubstr("port: 443"));
   EXPECT_THAT(text, HasSubstr("gone.io/z"));
@@ -167,7 +167,7 @@ TEST(Blame, ShowsOnlyWhatOneManagerOwns) {
   EXPECT_THAT(text, Not(HasSubstr("clusterIP")));
 }
 
-TEST(Blame, ShowsOnlyWhatWasWrittenSince) {
+TEST(Blame, ShowsOnlyFieldsWrittenSince) {
   const std::string text = blamed(kService, {.since = *parse_since("2026-01-03T00:00:00Z", {})});
   EXPECT_THAT(text, HasSubstr("port: 443"));
   EXPECT_THAT(text, Not(HasSubstr("port: 80")));
@@ -176,7 +176,7 @@ TEST(Blame, ShowsOnlyWhatWasWrittenSince) {
   EXPECT_FALSE(parse_since("yesterday", {}));
 }
 
-TEST(Blame, OnATerminalOwnersStandInAColumnWithinTheWidth) {
+TEST(Blame, OwnersAreAColumnWithinTheTerminalWidth) {
   const codec::Document document = parse(kService);
   Terminal terminal{.interactive = true, .colours = false, .columns = 80};
   Result<std::string> text = blame_text(document.root(), {.now = {.seconds = 1767495845}}, terminal);

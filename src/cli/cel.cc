@@ -1,14 +1,13 @@
-// `holdfast cel`: the Common Expression Language at a terminal.
+// `holdfast cel`: evaluates Common Expression Language from the command line.
 #include "cel/cel.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
+#include "base/files.h"
 #include "cli/cel_policy.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
@@ -48,7 +47,7 @@ std::string answer_rules(Arena& arena, const Value& query) {
   std::string listed;
   if (rules != nullptr) {
     for (const cel::SchemaRules::Rule& rule : rules->rules()) {
-      const bool invisible = rule.problem == cel::SchemaRules::kInvisible;
+      const bool invisible = rule.problem == cel::SchemaRules::kUntypedSchemaProblem;
       if (invisible && rule.index > 0) continue;
       listed += listed.empty() ? "{" : ",{";
       if (!rule.problem.empty()) listed += "\"compile\":" + json_text(rule.problem) + ",";
@@ -68,7 +67,7 @@ std::string answer_rules(Arena& arena, const Value& query) {
   }
   const Value* self = query.find("self");
   const bool any = rules != nullptr && std::any_of(rules->rules().begin(), rules->rules().end(), [](const auto& rule) {
-                     return rule.problem != cel::SchemaRules::kInvisible;
+                     return rule.problem != cel::SchemaRules::kUntypedSchemaProblem;
                    });
   if (!any || self == nullptr || self->is_null()) return "{\"errors\":[],\"rules\":[" + listed + "]}";
   int64_t budget = cel::kRuntimeBudget;
@@ -92,7 +91,7 @@ int run_json_lines() {
   return 0;
 }
 
-// --- For people ---
+// --- Output for users ---
 
 struct Options {
   bool json_lines = false;
@@ -100,12 +99,10 @@ struct Options {
   std::string expression, object, old_object, params, schema, policy, binding;
 };
 
-Result<codec::Document> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{Reason::NotFound, path + ": cannot be read"};
-  std::stringstream text;
-  text << in.rdbuf();
-  Result<codec::Document> document = codec::parse_yaml(text.str());
+Result<codec::Document> read_document(const std::string& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) return Error{Reason::NotFound, path + ": cannot be read"};
+  Result<codec::Document> document = codec::parse_yaml(std::move(*text));
   if (!document) return Error{Reason::BadRequest, path + ": " + document.error().message};
   return document;
 }
@@ -120,7 +117,7 @@ int run_expression(const Options& given) {
     options.variables.push_back({std::string(name), cel::dyn_type()});
     codec::Document document;
     if (!path->empty()) {
-      Result<codec::Document> read = read_file(*path);
+      Result<codec::Document> read = read_document(*path);
       if (!read) return fail(read.error().message.c_str());
       document = std::move(*read);
     }
@@ -148,19 +145,19 @@ int run_expression(const Options& given) {
 }
 
 int run_schema(const Options& given) {
-  if (given.object.empty()) return fail("cel --schema needs an object: -f FILE");
-  Result<codec::Document> definition = read_file(given.schema);
+  if (given.object.empty()) return fail("cel --schema requires an object: -f FILE");
+  Result<codec::Document> definition = read_document(given.schema);
   if (!definition) return fail(definition.error().message.c_str());
-  Result<codec::Document> object = read_file(given.object);
+  Result<codec::Document> object = read_document(given.object);
   if (!object) return fail(object.error().message.c_str());
   codec::Document old;
   if (!given.old_object.empty()) {
-    Result<codec::Document> read = read_file(given.old_object);
+    Result<codec::Document> read = read_document(given.old_object);
     if (!read) return fail(read.error().message.c_str());
     old = std::move(*read);
   }
   const Value* schema = schema_for(definition->root(), object->root());
-  if (schema == nullptr) return fail((given.schema + ": no version with a schema that fits the object").c_str());
+  if (schema == nullptr) return fail((given.schema + ": no version with a schema matches the object").c_str());
   const std::shared_ptr<const cel::SchemaRules> rules = cel::SchemaRules::compile(*schema);
   if (rules == nullptr) {
     printf("no rules\n");
@@ -181,7 +178,7 @@ int run_schema(const Options& given) {
 // Reads the file, if one is given.
 Result<Value> read_into(std::vector<codec::Document>& documents, const std::string& path) {
   if (path.empty()) return Value::null();
-  Result<codec::Document> document = read_file(path);
+  Result<codec::Document> document = read_document(path);
   if (!document) return document.take_error();
   documents.push_back(std::move(*document));
   return documents.back().root();
@@ -216,12 +213,13 @@ Command add_cel(CLI::App& app) {
   command->add_option("--old", options->old_object, "File with the object before the change");
   command->add_option("--params", options->params, "File with the parameters of a policy");
   command->add_option("--schema", options->schema,
-                      "CustomResourceDefinition whose rules are run over the object in place of an expression");
+                      "CustomResourceDefinition whose rules are evaluated for the object, instead of an expression");
   command->add_option("--policy", options->policy,
-                      "ValidatingAdmissionPolicy or MutatingAdmissionPolicy that is evaluated for the object");
+                      "ValidatingAdmissionPolicy or MutatingAdmissionPolicy to evaluate for the object");
   command->add_option("--binding", options->binding, "Binding of the policy, for its validationActions");
   command->add_flag("--mutation", options->mutation, "Allow Object{} and JSONPatch{}, as mutating policies do");
-  command->add_flag("--json-lines", options->json_lines, "Read one query per line as JSON and answer each in one line");
+  command->add_flag("--json-lines", options->json_lines,
+                    "Read one JSON query per line and print one JSON answer per line");
   return [options] {
     if (options->json_lines) return run_json_lines();
     if (!options->policy.empty()) return run_policy(*options);

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "cel/cel.h"
 #include "cli/line_diff.h"
@@ -23,29 +25,21 @@ namespace {
 
 constexpr std::string_view kValidating = "ValidatingAdmissionPolicy", kMutating = "MutatingAdmissionPolicy";
 
-std::pair<std::string_view, std::string_view> group_and_version(std::string_view api_version) {
-  const size_t slash = api_version.find('/');
-  if (slash == std::string_view::npos) return {"", api_version};
-  return {api_version.substr(0, slash), api_version.substr(slash + 1)};
-}
-
 class NobodyToAsk final : public cel::Authorizer {
  public:
   Decision decide(const Check&) override { return {.error = "authorization checks are not available offline"}; }
 };
 
-// The kind of the object: how it gets its defaults, and how configurations merge into it.
+// The kind of the object: its defaulting, and how apply configurations merge into it.
 class ObjectKind {
  public:
   static Result<ObjectKind> of(const Value& object, const Value& definition) {
     ObjectKind kind;
     kind.api_version_ = object.text_at("apiVersion");
     kind.kind_ = object.text_at("kind");
-    if (kind.api_version_.empty() || kind.kind_.empty()) return bad_request("the object needs apiVersion and kind");
-    const auto [group, version] = group_and_version(kind.api_version_);
-    kind.plural_ = std::string(kind.kind_) + "s";
-    std::transform(kind.plural_.begin(), kind.plural_.end(), kind.plural_.begin(),
-                   [](unsigned char c) { return static_cast<char>(tolower(c)); });
+    if (kind.api_version_.empty() || kind.kind_.empty()) return bad_request("the object has no apiVersion or kind");
+    const auto [group, version] = split_api_version(kind.api_version_);
+    kind.plural_ = to_lower(kind.kind_) + "s";
     ownership::FieldManagerOptions options;
     options.api_version = kind.api_version_;
     options.kind = kind.kind_;
@@ -56,7 +50,7 @@ class ObjectKind {
       type = &kind.merge_types_->of(kind.schema_->root());
       kind.plural_ = definition.text_at("spec", "names", "plural");
     } else if (definition.is_map()) {
-      return bad_request("the CustomResourceDefinition has no version with a schema that fits the object");
+      return bad_request("the CustomResourceDefinition has no version with a schema that matches the object");
     } else if (const types::Resource* resource = types::find_kind(group, version, kind.kind_);
                resource != nullptr && resource->type) {
       kind.resource_ = resource;
@@ -73,7 +67,7 @@ class ObjectKind {
   std::string_view api_version() const { return api_version_; }
   const ownership::FieldManager& fields() const { return *fields_; }
 
-  // As decoded by the server, with defaults. `strict`: unknown fields are an error rather than dropped.
+  // As decoded by the server, with defaults. `strict`: unknown fields are an error instead of being dropped.
   Result<Value> taken(Arena& arena, const Value& object, bool strict) const {
     if (object.is_null()) return object;
     if (schema_ != nullptr) {
@@ -83,9 +77,7 @@ class ObjectKind {
     if (strict) {
       if (const std::vector<std::string> unknown = codec::strict_tree_errors(*resource_->type, object);
           !unknown.empty()) {
-        std::string all;
-        for (const std::string& one : unknown) all += (all.empty() ? "" : ", ") + one;
-        return internal_error("Internal error occurred: strict decoding error: " + all);
+        return internal_error("Internal error occurred: strict decoding error: " + join(unknown, ", "));
       }
     }
     Result<Value> typed = codec::to_typed(arena, *resource_->type, object);
@@ -112,9 +104,9 @@ Value map_of(Arena& arena, std::initializer_list<std::pair<std::string_view, Val
 
 Value text(Arena& arena, std::string_view value) { return Value::string(arena, value); }
 
-// `request`: the fields that a server would fill for a request of an administrator.
+// The variable `request`, as the server would set it for a request from an administrator.
 Value request_value(Arena& arena, const ObjectKind& kind, const Value& object, std::string_view operation) {
-  const auto [group, version] = group_and_version(kind.api_version());
+  const auto [group, version] = split_api_version(kind.api_version());
   const Value of_kind = map_of(
       arena, {{"group", text(arena, group)}, {"version", text(arena, version)}, {"kind", text(arena, kind.kind())}});
   const Value of_resource = map_of(
@@ -142,7 +134,7 @@ Value request_value(Arena& arena, const ObjectKind& kind, const Value& object, s
   return request.build();
 }
 
-// The namespace of the object, as far as its name tells.
+// The namespace of the object, as far as it can be derived from its name.
 Value namespace_value(Arena& arena, const Value& object) {
   const std::string_view ns = object.text_at("metadata", "namespace");
   if (ns.empty()) return Value::null();
@@ -200,7 +192,7 @@ class Evaluation {
   Result<PolicyReport> run() {
     note_match();
     object_ = given_.object;
-    const expressions::Matched matched = policy::meets_conditions(arena_, policy_, subject());
+    const expressions::Matched matched = policy::check_match_conditions(arena_, policy_, subject());
     if (!matched.problem.empty()) {
       report_.text += "denied: " + matched.problem + "\n";
       report_.denied = true;
@@ -219,7 +211,7 @@ class Evaluation {
  private:
   void note_match() {
     if (!policy_.match) return;
-    const auto [group, version] = group_and_version(kind_.api_version());
+    const auto [group, version] = split_api_version(kind_.api_version());
     const webhook::Operation operation = operation_ == "CREATE"   ? webhook::Operation::Create
                                          : operation_ == "UPDATE" ? webhook::Operation::Update
                                                                   : webhook::Operation::Delete;
@@ -244,16 +236,13 @@ class Evaluation {
     subject.inputs.namespace_object = cel::Val::data(namespace_);
     subject.inputs.params = cel::Val::data(given_.params);
     subject.inputs.authorizer = &authorizer_;
-    subject.request_as_asked = subject.inputs.request;
+    subject.original_request = subject.inputs.request;
     return subject;
   }
 
   void validate() {
     const policy::Verdict verdict = policy::judge(arena_, policy_, subject());
-    std::vector<std::string> actions;
-    for (const Value& action : given_.binding.items_at("spec", "validationActions")) {
-      if (action.is_string()) actions.emplace_back(action.as_string());
-    }
+    std::vector<std::string> actions = texts_of(given_.binding.items_at("spec", "validationActions"));
     if (actions.empty()) actions = {"Deny"};
     const std::string binding(given_.binding.text_at("metadata", "name"));
     for (const policy::Failure& failure : verdict.failures) {
@@ -294,7 +283,7 @@ class Evaluation {
       }
       Result<Value> taken = kind_.taken(arena_, *mutated, mutation.kind == policy::Mutation::Kind::JsonPatch);
       if (!taken) {
-        // Not a matter of failurePolicy.
+        // failurePolicy does not apply.
         report_.text += "denied: " + taken.error().message + "\n";
         report_.denied = true;
         return Unit{};
@@ -315,7 +304,7 @@ class Evaluation {
   PolicyReport report_;
 };
 
-// With defaults, if the server would accept it.
+// The policy with defaults, if the server would accept it.
 Result<Value> checked_policy(Arena& arena, const Value& policy) {
   const std::string_view kind = policy.text_at("kind");
   if (kind != kValidating && kind != kMutating) {
@@ -336,7 +325,7 @@ Result<Value> checked_policy(Arena& arena, const Value& policy) {
 }  // namespace
 
 const Value* schema_for(const Value& definition, const Value& object) {
-  const std::string_view wanted = group_and_version(object.text_at("apiVersion")).second;
+  const std::string_view wanted = split_api_version(object.text_at("apiVersion")).version;
   const Value* storage = nullptr;
   for (const Value& version : definition.items_at("spec", "versions")) {
     const Value* schema = version.get("schema", "openAPIV3Schema");

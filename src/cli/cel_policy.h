@@ -11,28 +11,27 @@
 
 namespace holdfast::cli {
 
-// What a request would be about. Null where there is none.
+// The objects of the simulated request; null where absent.
 struct PolicyCase {
   Value policy;      // ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
-  Value binding;     // Its validationActions count; without it, Deny.
-  Value object;      // Null: a delete of `old`.
-  Value old_object;  // Null: a create.
+  Value binding;     // Only its validationActions are used; Deny without a binding.
+  Value object;      // Null for a DELETE of `old_object`.
+  Value old_object;  // Null for a CREATE.
   Value params;
   Value definition;  // CustomResourceDefinition of the object's kind.
 };
 
 struct PolicyReport {
-  // One line each: what was denied, warnings, audit annotations, notes. Of a MutatingAdmissionPolicy also the
-  // difference that it makes to the object.
+  // One line per denial, warning, audit annotation and note; for a MutatingAdmissionPolicy also a diff of the object.
   std::string text;
   bool denied = false;
 };
 
-// The schema of the version that the object names; the storage version's where it names none. Null: none fits.
+// The schema of the object's version, or of the storage version if the object has no apiVersion. Null if none matches.
 const Value* schema_for(const Value& definition, const Value& object);
 
-// Objects of built-in kinds and of `definition` get their defaults first, as from the server; others are taken as they
-// are. Rules of matchConstraints are looked at, selectors are not. Authorizer checks fail: there is no server to ask.
+// Objects of built-in kinds and of `definition` are defaulted first, as the server does; others are used unchanged. The
+// rules of matchConstraints are checked, selectors are not. Authorizer checks fail, because there is no server.
 Result<PolicyReport> evaluate_policy(Arena& arena, const PolicyCase& given);
 
 }  // namespace holdfast::cli

@@ -19,10 +19,10 @@ int fail(const char* message) {
 
 namespace {
 
-// Spellings that kubectl takes and the parser does not: -o=yaml, and an empty value of a flag that needs none.
+// Rewrites spellings that kubectl accepts and CLI11 does not: -o=yaml, and an empty --show-managed-fields= value.
 void accept_kubectl_spellings(std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
-    if (argument == "--") return;  // What follows belongs to another command.
+    if (argument == "--") return;  // The rest belongs to another command.
     if (argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=') argument.erase(2, 1);
     if (argument == "--show-managed-fields=") argument.pop_back();
   }
@@ -34,7 +34,7 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-// kubectl also takes the flags for the connection before the command: holdfast -n web get pods. Moves them behind it.
+// kubectl also accepts connection flags before the command (holdfast -n web get pods). Moves them after it.
 void move_leading_flags(const CLI::App& app, std::vector<std::string>& arguments) {
   const CLI::App* const any = app.get_subcommand("get");
   size_t flags = 0;
@@ -54,14 +54,14 @@ void move_leading_flags(const CLI::App& app, std::vector<std::string>& arguments
     command = find_command(*command, arguments[end]);
     if (command == nullptr) break;
   }
-  if (end == flags) ++end;  // No command: the one to complain about.
+  if (end == flags) ++end;  // Not a command: keep it first, for the error message.
   std::rotate(arguments.begin(), arguments.begin() + flags, arguments.begin() + end);
 }
 
 }  // namespace
 
 int run(std::vector<std::string> arguments) {
-  // Run through a link made by `holdfast envtest-assets`, it acts as the program it is named after.
+  // A link made by `holdfast envtest-assets` acts as the program it is named after.
   const std::string name = arguments.empty() ? "" : std::filesystem::path(arguments[0]).filename();
   if (!arguments.empty()) arguments.erase(arguments.begin());
   if (name == "etcd") return run_etcd(arguments);
@@ -97,7 +97,7 @@ int run(std::vector<std::string> arguments) {
     if (!arguments.empty() && !arguments[0].starts_with('-') && find_command(app, arguments[0]) == nullptr) {
       return fail(("unknown command \"" + arguments[0] + "\"; holdfast --help lists the commands").c_str());
     }
-    // CLI11 takes them in reverse order.
+    // CLI11 expects them in reverse order.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp& e) {
     return app.exit(e);

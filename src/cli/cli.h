@@ -2,10 +2,11 @@
 //
 //   arguments -> run() -> one subcommand: parser (CLI11), help, then the function that does the work
 //
-// The name that the program was started under chooses what it is: kube-apiserver and etcd (links made by `holdfast
-// envtest-assets`), a plugin of kubectl (kubectl-blame runs `blame`), otherwise holdfast itself.
+// The name under which the program was started selects what it does: kube-apiserver and etcd (links made by `holdfast
+// envtest-assets`), a kubectl plugin (kubectl-blame runs `blame`), otherwise holdfast itself.
 //
-// Exit status: 0 for success, 1 for an error, which is one line on standard error, or what the subcommand's help says.
+// Exit status: 0 for success, 1 for an error (one line on standard error), unless the help of the subcommand says
+// otherwise.
 #pragma once
 
 #include <string>

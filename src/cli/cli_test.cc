@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "base/test_folder.h"
 #include "cli/commands.h"
 #include "cli/kube_flags.h"
 
@@ -15,19 +14,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string file_with(const std::string& text) {
+  static const TestFolder folder;
   static int number = 0;
-  const std::string path = testing::TempDir() + "cli_test_" + std::to_string(getpid()) + "_" + std::to_string(++number);
-  std::ofstream(path) << text;
-  return path;
+  return folder.write(std::to_string(++number), text);
 }
 
-TEST(Run, UnknownCommandsAndMissingOnesFail) {
+TEST(Run, UnknownOrMissingCommandsFail) {
   EXPECT_EQ(run({"holdfast", "frobnicate"}), 1);
   EXPECT_EQ(run({"holdfast"}), 1);
   EXPECT_EQ(run({"holdfast", "--version"}), 0);
 }
 
-TEST(ConfigFile, FlagsOfTheFileComeBeforeThoseOfTheCommandLine) {
+TEST(ConfigFile, FlagsFromFilePrecedeTheCommandLine) {
   const std::string path = file_with("# comment\nlisten = 127.0.0.1:0\n\nthreads: 3\n");
   Result<std::vector<std::string>> expanded = expand_config({"serve", "--config", path, "--threads=1"});
   ASSERT_TRUE(expanded) << expanded.error().message;
@@ -41,7 +39,7 @@ TEST(ConfigFile, ErrorsNameFileAndLine) {
   EXPECT_THAT(expanded.error().message, HasSubstr(path + " line 2"));
 }
 
-TEST(KubeFlags, AreTranslatedToThoseOfServe) {
+TEST(KubeFlags, AreTranslatedToServeFlags) {
   const auto has = [](std::string_view name) {
     return name == "secure-port" || name == "allow-privileged" || name == "watch-cache";
   };
@@ -52,7 +50,7 @@ TEST(KubeFlags, AreTranslatedToThoseOfServe) {
   EXPECT_FALSE(translate_kube_flags({"--no-such-flag=1"}, has));
 }
 
-TEST(KubeFlags, ThoseThatDoNotMatterForAnswersAreTaken) {
+TEST(KubeFlags, FlagsOfInternalsAreAccepted) {
   const auto has = [](std::string_view) { return false; };
   const auto translated = translate_kube_flags({"--enable-priority-and-fairness=false", "--peer-ca-file", "ca.crt",
                                                 "--etcd-count-metric-poll-period=0s", "--enable-priority-and-fairness"},

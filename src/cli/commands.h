@@ -40,12 +40,12 @@ Command add_complete(CLI::App& app);
 Command add_man(CLI::App& app);
 Command add_with(CLI::App& app);
 
-// Makes the folder for KUBEBUILDER_ASSETS and, if of links, KUBE_API_TEST_DIR: this program under the names of others,
-// and a kubectl from the PATH. Errors name the path.
+// Creates the directory for KUBEBUILDER_ASSETS (with links also for KUBE_API_TEST_DIR): this program under the names
+// kube-apiserver and etcd, and the kubectl found on the PATH. Errors name the path.
 enum class AssetFiles : uint8_t { Links, Copies };
 Result<Unit> make_assets(const std::string& folder, AssetFiles files = AssetFiles::Links);
 
-// The program run as kube-apiserver: takes its flags and, like it, runs no controllers by default.
+// Runs as kube-apiserver: accepts its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);
 
 // Replaces `--config FILE` (or --config=FILE) with the flags in the file, placed before those on the command line,

@@ -1,4 +1,5 @@
 #include "auth/auth.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 
@@ -7,7 +8,7 @@ namespace holdfast::cli {
 namespace {
 
 Result<std::vector<std::string>> flags_of(const std::string& path) {
-  Result<std::string> content = auth::read_file(path);
+  Result<std::string> content = read_file(path);
   if (!content) return content.take_error();
   std::vector<std::string> flags;
   int number = 0;

@@ -17,7 +17,7 @@ std::string shown_value(const Value* value) {
   return value->is_string() ? std::string(value->as_string()) : codec::encode_json(*value);
 }
 
-// conflict with "alice" using apps/v1: the part in quotes. A cause may come without one.
+// The quoted part of: conflict with "alice" using apps/v1. Empty if the cause has none.
 std::string manager_in(std::string_view message) {
   const size_t open = message.find('"');
   const size_t close = open == std::string_view::npos ? open : message.find('"', open + 1);
@@ -34,7 +34,7 @@ std::vector<FieldConflict> read_conflicts(const Error& error, const Value& confi
     if (cause.type != "FieldManagerConflict") continue;
     const bool known = std::any_of(conflicts.begin(), conflicts.end(),
                                    [&](const FieldConflict& other) { return other.path == cause.field; });
-    if (known) continue;  // Several owners: one cause each.
+    if (known) continue;  // A field with several owners has one cause per owner.
     FieldConflict conflict;
     conflict.path = cause.field;
     conflict.ours = shown_value(value_at(config, cause.field));
@@ -54,7 +54,7 @@ std::vector<FieldConflict> read_conflicts(const Error& error, const Value& confi
 }
 
 std::string conflict_table(const std::vector<FieldConflict>& conflicts, const Terminal& terminal, UnixTime now) {
-  // Values give way first: a field must be readable.
+  // Values are truncated first: field paths must stay readable.
   const size_t room = std::max<size_t>(8, (terminal.columns - std::min<size_t>(terminal.columns, 40)) / 5);
   TableWriter table;
   table.add({"FIELD", "YOURS", "LIVE", "OWNER", "OPERATION", "SINCE"});

@@ -1,4 +1,4 @@
-// The conflicts of an apply, field by field, and how they are resolved.
+// The conflicts of an apply, field by field, and their resolution.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ namespace holdfast::cli {
 
 enum class Resolution : uint8_t {
   Open,
-  Take,   // Ours wins; the others lose the field.
-  Share,  // We apply the live value, and own the field together with the others.
-  Yield,  // We leave the field out.
+  Take,   // Our value wins; the other managers lose the field.
+  Share,  // We apply the live value and co-own the field.
+  Yield,  // We drop the field from our configuration.
 };
 
 struct FieldConflict {
   std::string path;
-  std::string ours, live;  // Values as compact JSON; "(none)" where there is none.
+  std::string ours, live;  // Values as compact JSON, "(none)" if unset.
   struct Owner {
     std::string manager, operation, subresource;
     std::optional<int64_t> since;
@@ -32,14 +32,14 @@ struct FieldConflict {
   Resolution resolution = Resolution::Open;
 };
 
-// What a Conflict error says, one for each field, with what the live object (its managedFields included) tells of it.
+// The conflicts named by a Conflict error, one per field, completed from the live object and its managedFields.
 std::vector<FieldConflict> read_conflicts(const Error& error, const Value& config, const Value& live,
                                           std::string_view manager);
 
 // FIELD, YOURS, LIVE, OWNER, OPERATION, SINCE; cut to the terminal's width.
 std::string conflict_table(const std::vector<FieldConflict>& conflicts, const Terminal& terminal, UnixTime now);
 
-// The configuration with shared and yielded fields taken care of. Made in `arena`.
+// The configuration with shared fields set to their live value and yielded fields removed. Allocated in `arena`.
 Value resolved(Arena& arena, const Value& config, const Value& live, const std::vector<FieldConflict>& conflicts);
 
 }  // namespace holdfast::cli

@@ -64,7 +64,7 @@ Command add_create(CLI::App& app) {
   CLI::App* c = app.add_subcommand("create", "Create objects from manifests");
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
-                "Owner of the fields; default: what the manifest declares, else holdfast-create");
+                "Field manager; default: the one declared in the manifest, else holdfast-create");
   add_write_flags(*c, flags->dry_run, flags->validate);
   c->add_option("-o,--output", flags->output, "Output format: name, yaml or json")
       ->check(CLI::IsMember({"", "name", "yaml", "json"}));

@@ -95,7 +95,7 @@ class Deleter {
       return;
     }
     show(api.resource(), name, space);
-    // The response is the object while it still exists, else a Status that names what is gone.
+    // The response is the object if it still exists, else a Status that names the deleted object.
     const std::string_view uid = answer->root().text_at("details", "uid");
     deleted_.push_back({api, name, space, std::string(uid.empty() ? answer->uid() : uid)});
   }
@@ -126,10 +126,10 @@ class Deleter {
     for (const Deleted& one : deleted_) {
       const auto left = std::max(std::chrono::nanoseconds(0), until - std::chrono::steady_clock::now());
       Result<Unit> gone = wait_until(one.api, one.name, left, [&](const Value* object) -> Result<bool> {
-        // Another one of the same name is as good as none.
+        // A new object with the same name counts as gone.
         return object == nullptr || object->text_at("metadata", "uid") != one.uid;
       });
-      if (gone || gone.error().code == 403 || gone.error().code == 405) continue;  // Deleting is all that is allowed.
+      if (gone || gone.error().code == 403 || gone.error().code == 405) continue;  // We may delete but not read.
       if (gone.error().reason == Reason::Timeout && gone.error().code == 0) {
         fprintf(stderr, "error: timed out waiting for the condition on %s/%s\n", one.api.resource().plural.c_str(),
                 one.name.c_str());

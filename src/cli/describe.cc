@@ -1,4 +1,4 @@
-// `holdfast describe`: an object, who owns it, and what happened to it, for any kind.
+// `holdfast describe`: an object of any kind, its field managers and its events.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -94,7 +94,7 @@ Result<Unit> print_one(const Session& session, const Value& object, bool show_ev
   const UnixTime now = system_clock().now();
   std::string out = first ? "" : "\n\n";
   out += heading(object);
-  // The rest as YAML: what a kind calls its own.
+  // The kind-specific fields as YAML.
   Arena arena;
   MapBuilder rest(arena);
   for (const Member& member : object.members()) {

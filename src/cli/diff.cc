@@ -1,4 +1,4 @@
-// `holdfast diff`: what an apply would change, and who owns what it changes.
+// `holdfast diff`: the changes that an apply would make, and the owners of the changed fields.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -28,7 +28,7 @@ std::string print_line(const Terminal& terminal, char mark, const BlamedLine& li
   return (mark == '+' ? added(terminal, text) : mark == '-' ? removed(terminal, text) : text) + "\n";
 }
 
-// The whole output for one object; empty where nothing would change.
+// The output for one object; empty if nothing would change.
 Result<std::string> diff_of(const client::Object& live, const client::Object& merged, const std::string& name) {
   std::vector<BlamedLine> before;
   if (live) {
@@ -123,14 +123,14 @@ Command add_diff(CLI::App& app) {
   CLI::App* c = app.add_subcommand("diff", "Show what an apply would change, and who owns it");
   add_manifest_flags(*c, flags->manifests, "of manifests");
   c->add_option("--field-manager", flags->field_manager,
-                "Owner of the fields; default: what the manifest declares, else holdfast");
+                "Field manager; default: the one declared in the manifest, else holdfast");
   c->add_flag("--force-conflicts,!--no-force-conflicts", flags->force_conflicts,
               "Compare with the result of a forced apply (default); without it, a conflict is an error");
   c->add_flag("--server-side", flags->server_side,
               "Accepted for compatibility with kubectl; the server always computes the result");
   add_connection_flags(*c, flags->connection);
   c->footer(
-      "\nChanged lines name their owners: of the live object before, of the result after the apply.\n"
+      "\nRemoved lines name the owners in the live object, added lines those in the result.\n"
       "Exit status: 0 without differences, 1 with differences, 2 for an error.\n\n"
       "Examples:\n  holdfast diff -f web.yaml\n  kustomize build . | holdfast diff -f -");
   return [flags] { return diff(*flags); };

@@ -1,4 +1,4 @@
-// Completion scripts and man pages, both made from the parser that makes the help.
+// Completion scripts and man pages, generated from the same parser as the help.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -39,7 +39,7 @@ complete -c holdfast -f -a '(__holdfast)'
 complete -c holdfast -n 'not count (__holdfast) >/dev/null' -F
 )";
 
-// What a word completes to: objects of the server that the flags before it name.
+// Completes words from the server named by the preceding flags.
 class Completion {
  public:
   explicit Completion(ConnectionFlags connection) : connection_(std::move(connection)) {}
@@ -84,7 +84,7 @@ void put_before_each(const std::string& prefix, std::vector<std::string>& words)
   for (std::string& word : words) word.insert(0, prefix);
 }
 
-// Kinds, then names of a kind; also a,b and KIND/NAME.
+// Completes kinds, then names of a kind; also a,b and KIND/NAME.
 std::vector<std::string> complete_objects(const Completion& completion, const std::vector<std::string>& given,
                                           const std::string& partial) {
   if (!given.empty() && given[0].find('/') == std::string::npos) return completion.names(given[0]);
@@ -112,7 +112,7 @@ int complete(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* command = &app;
   const CLI::App* const any = app.get_subcommand("get");
   ConnectionFlags connection;
-  CLI::App known;  // Knows the flags for the connection, wherever they stand.
+  CLI::App known;  // Accepts the connection flags at any position.
   add_connection_flags(known, connection);
   std::vector<std::string> given;  // Arguments before the word that is being typed.
   const std::string partial = words.empty() ? "" : words.back();
@@ -127,11 +127,11 @@ int complete(CLI::App& app, const std::vector<std::string>& words) {
       if (has_value && !attached && i + 2 == words.size()) waiting = word;
       if (option != nullptr && option->get_group() == kConnectionGroup && waiting.empty()) {
         std::vector<std::string> one{word};
-        if (has_value && !attached) one.insert(one.begin(), words[i + 1]);  // CLI11 takes them in reverse order.
+        if (has_value && !attached) one.insert(one.begin(), words[i + 1]);  // CLI11 expects reverse order.
         try {
           known.parse(one);
         } catch (const CLI::Error&) {
-          // Not yet a value that can be used.
+          // The value is still incomplete.
         }
       }
       if (has_value && !attached) ++i;
@@ -230,7 +230,7 @@ Command add_completion(CLI::App& app) {
 }
 
 Command add_complete(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("__complete", "Print what the completion scripts ask for");
+  CLI::App* c = app.add_subcommand("__complete", "Print completions for the completion scripts");
   c->group("");  // Not shown.
   c->prefix_command();
   c->set_help_flag();

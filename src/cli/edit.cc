@@ -1,4 +1,4 @@
-// `holdfast edit`: an object in an editor, and back.
+// `holdfast edit`: edits an object in the user's editor.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/manifests.h"
@@ -29,7 +29,7 @@ constexpr std::string_view kHint =
     "# Edit the object below. Lines that begin with '#' are ignored, and an empty file cancels. If the server refuses\n"
     "# the result, this file is opened again with the reason.\n#\n";
 
-// A file of our own that is gone at the end.
+// A temporary file, removed on destruction.
 class EditedFile {
  public:
   EditedFile() {
@@ -45,9 +45,8 @@ class EditedFile {
   const std::string& path() const { return path_; }
   bool write(const std::string& text) const { return static_cast<bool>(std::ofstream(path_) << text); }
   std::string read() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return std::move(text).str();
+    Result<std::string> text = read_file(path_);
+    return text ? std::move(*text) : "";
   }
 
  private:
@@ -62,7 +61,7 @@ std::string editor() {
   return "vi";
 }
 
-// As git and kubectl run it: by the shell, so that it may have arguments.
+// Runs the editor through the shell, as git and kubectl do, so that it may have arguments.
 bool run_editor(const std::string& path) {
   const int status = system((editor() + " '" + path + "'").c_str());
   return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -81,7 +80,8 @@ int edit(const EditFlags& flags) {
   if (!session) return fail(session.error().message.c_str());
   Result<std::vector<Target>> targets = find_targets(*session, flags.arguments);
   if (!targets) return fail_with(*session, targets.error());
-  if (targets->size() != 1 || targets->front().name.empty()) return fail("edit: one object at a time: KIND NAME");
+  if (targets->size() != 1 || targets->front().name.empty())
+    return fail("edit: expected exactly one object: KIND NAME");
   const Target& target = targets->front();
   const client::Api<> api = session->client.api(target.resource, space_for(*session, target.resource));
   Result<client::Object> live = api.get(target.name).wait();
@@ -98,12 +98,13 @@ int edit(const EditFlags& flags) {
       printf("Edit cancelled, no changes made.\n");
       return problem.empty() ? 0 : 1;
     }
-    before = text;  // The same text once more gives up.
+    before = text;  // Saving the same text again gives up.
     Result<std::vector<Manifest>> edited = parse_manifests(text, "the edited object");
     if (!edited) {
       problem = edited.error().message;
-    } else if (edited->size() != 1 || (*edited)[0].object.name() != target.name) {
-      problem = "the object must stay the one it was: its kind and name cannot be changed";
+    } else if (edited->size() != 1 || (*edited)[0].object.name() != target.name ||
+               (*edited)[0].kind() != live->root().text_at("kind")) {
+      problem = "the kind and name of the object cannot be changed";
     } else {
       Result<client::Object> written =
           api.update((*edited)[0].object.root(), {.field_manager = flags.field_manager, .field_validation = "Strict"})
@@ -127,7 +128,7 @@ Command add_edit(CLI::App& app) {
   auto flags = std::make_shared<EditFlags>();
   CLI::App* c = app.add_subcommand("edit", "Edit an object in your editor");
   c->add_option("KIND NAME", flags->arguments, "The object: KIND NAME or KIND/NAME")->required();
-  c->add_option("--field-manager", flags->field_manager, "Owner of what is changed")->capture_default_str();
+  c->add_option("--field-manager", flags->field_manager, "Field manager for the changes")->capture_default_str();
   add_connection_flags(*c, flags->connection);
   c->footer("\nThe editor is KUBE_EDITOR, EDITOR or vi.\n\nExamples:\n  KUBE_EDITOR=nano holdfast edit deployment web");
   return [flags] { return edit(*flags); };

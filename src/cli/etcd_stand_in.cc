@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "base/task_group.h"
+#include "base/url.h"
 #include "cli/commands.h"
 #include "codec/codec.h"
 #include "net/net.h"
@@ -19,7 +20,7 @@ namespace holdfast::cli {
 namespace {
 
 // etcd has no such path, so only a stand-in answers it.
-constexpr std::string_view kWhere = "/holdfast/store";
+constexpr std::string_view kStorePath = "/holdfast/store";
 
 constexpr const char* kUsage = R"(Usage:
 
@@ -48,7 +49,7 @@ Flags parse(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const size_t equals = argument.find('=');
-    // Go's flag package, and so etcd, takes one dash or two.
+    // Go's flag package, and therefore etcd, accepts one dash or two.
     const std::string name = (argument.starts_with("--") ? "" : "-") + argument.substr(0, equals);
     auto value = [&] {
       if (equals != std::string::npos) return argument.substr(equals + 1);
@@ -81,7 +82,7 @@ net::Handler answers(const Flags& flags) {
     response.add_header("content-type", "application/json");
     if (request.path == "/health" || request.path == "/livez" || request.path == "/readyz") {
       (void)response.send(200, net::Body(std::string(R"({"health":"true","reason":""})")));
-    } else if (request.path == kWhere) {
+    } else if (request.path == kStorePath) {
       (void)response.send(200, net::Body(where));
     } else if (request.path == "/version") {
       (void)response.send(200,
@@ -138,9 +139,7 @@ std::optional<StandIn> find_stand_in(const std::string& url) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return std::nullopt;
   net::ClientOptions options;
-  options.host = address.substr(0, colon);
-  if (options.host.starts_with('[') && options.host.ends_with(']'))
-    options.host = options.host.substr(1, options.host.size() - 2);
+  options.host = without_brackets(std::string_view(address).substr(0, colon));
   options.port = static_cast<uint16_t>(std::atoi(address.c_str() + colon + 1));
   options.tls = false;
   options.connect_timeout = net::Millis(2000);
@@ -149,7 +148,7 @@ std::optional<StandIn> find_stand_in(const std::string& url) {
   {
     net::Client client(loops.at(0), std::move(options));
     net::ClientRequest request;
-    request.target = std::string(kWhere);
+    request.target = std::string(kStorePath);
     request.timeout = net::Millis(2000);
     const net::CallResult<net::ClientResponse> response =
         block_on(loops.at(0), client.fetch(std::move(request), 1 << 16));

@@ -1,5 +1,5 @@
-// The program run as `etcd`, which test frameworks start beside kube-apiserver. It answers health checks and tells our
-// own kube-apiserver where to keep its embedded store; no data passes through it.
+// The program running as `etcd`, which test frameworks start next to kube-apiserver. It answers health checks and tells
+// our kube-apiserver where to keep its embedded store; no data passes through it.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace holdfast::cli {
 int run_etcd(const std::vector<std::string>& arguments);
 
 struct StandIn {
-  std::string data_dir;  // Of the etcd.
-  bool fsync = true;     // False: --unsafe-no-fsync.
+  std::string data_dir;  // --data-dir of the stand-in.
+  bool fsync = true;     // False with --unsafe-no-fsync.
 };
-// Asks the server at `url` where its store is; nothing if that is a real etcd or nothing listens.
+// Asks the server at `url` for its store; nullopt if it is a real etcd or unreachable.
 std::optional<StandIn> find_stand_in(const std::string& url);
 
 }  // namespace holdfast::cli

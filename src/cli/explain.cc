@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "base/api_version.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -30,7 +31,7 @@ std::string indented(std::string_view text, size_t amount) {
   return out;
 }
 
-// Breaks lines at blanks so that they fit; line breaks of the text stay.
+// Wraps lines at spaces, keeping existing line breaks.
 std::string wrapped(std::string_view text, size_t width) {
   std::string out;
   size_t column = 0;
@@ -66,7 +67,7 @@ class Explainer {
  public:
   explicit Explainer(const Value& document) : document_(document) {}
 
-  // What is below the head; nothing where the schema has no such field.
+  // The text below the header; empty if the schema has no such field.
   std::string explain(const Value& schema, std::span<const std::string_view> fields, bool recursive) {
     const Value& here = resolved(schema);
     if (fields.empty()) {
@@ -102,7 +103,7 @@ class Explainer {
     return found == nullptr ? schema : *found;
   }
 
-  // Its own and those of what it consists of.
+  // Its own description, followed by those of allOf, items and additionalProperties.
   std::string description(const Value& schema) const {
     const Value& here = resolved(schema);
     std::string text(here.text_at("description"));
@@ -154,7 +155,7 @@ class Explainer {
     return out;
   }
 
-  // `seen`: references on the way here; a schema inside itself ends there.
+  // `seen`: references on the current path; recursion ends at a schema that contains itself.
   std::string field_list(const Value& schema, size_t level, bool recursive, std::set<std::string_view> seen) const {
     const std::string_view ref = schema.text_at("$ref");
     if (!ref.empty() && !seen.insert(ref).second) return "";
@@ -205,7 +206,7 @@ const Value* schema_of(const Value& document, const client::Resource& resource) 
 int explain(const ExplainFlags& flags) {
   Result<Session> session = open_session(flags.connection);
   if (!session) return fail(session.error().message.c_str());
-  // A resource may be named with its group; what follows the first dot is a path unless that is a group.
+  // Everything after the first dot is a field path; the resource cannot be qualified with its group.
   const std::vector<std::string_view> parts = split(flags.path, '.');
   Result<client::Resource> resource = session->client.find(std::string(parts[0])).wait();
   std::vector<std::string_view> fields(parts.begin() + 1, parts.end());
@@ -213,8 +214,7 @@ int explain(const ExplainFlags& flags) {
     resource = session->client.find_kind(flags.api_version, resource->kind).wait();
   if (!resource) return fail_with(*session, resource.error());
   std::erase(fields, "");
-  const std::string target =
-      "/openapi/v3/" + (resource->group.empty() ? "api/" : "apis/" + resource->group + "/") + resource->version;
+  const std::string target = "/openapi/v3" + api_path(resource->group, resource->version);
   Result<std::string> text = session->client.get_text(target, "application/json").wait();
   if (!text) return fail_with(*session, text.error());
   Result<codec::Document> document = codec::parse_json(std::move(*text));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/api_version.h"
 #include "base/base64.h"
 #include "codec/codec.h"
 #include "types/types.h"
@@ -16,16 +17,16 @@ using ownership::MergeType;
 using ownership::PathElement;
 using ownership::SetEntry;
 
-// What each manager owns below one field; null where it owns nothing there.
+// The set entry of one field for each manager; null if a manager has none.
 using Below = std::vector<const SetEntry*>;
 struct Level {
   std::vector<FieldSet> sets;       // By manager.
-  std::vector<uint32_t> whole;      // Those who own everything here because they own a piece that this is part of.
-  const MergeType* type = nullptr;  // Null: not known.
+  std::vector<uint32_t> whole;      // Managers that own everything here because they own an enclosing atomic value.
+  const MergeType* type = nullptr;  // Null if unknown.
 };
 
-// stripMeta of the apply engine: what no manager ever owns.
-bool given_by_server(ownership::Path path) {
+// Fields that no manager ever owns, as in stripMeta of the apply engine.
+bool server_managed(ownership::Path path) {
   static constexpr std::string_view kRoot[] = {"apiVersion", "kind"};
   static constexpr std::string_view kMetadata[] = {"name", "namespace",  "creationTimestamp", "selfLink",
                                                    "uid",  "generation", "resourceVersion"};
@@ -87,14 +88,14 @@ class Builder {
       }
     }
     std::sort(field.owners.begin(), field.owners.end());
-    if (!level.whole.empty() || (value != nullptr && in_one_piece(*value, type, anybody_below))) {
+    if (!level.whole.empty() || (value != nullptr && is_atomic(*value, type, anybody_below))) {
       inner.whole = field.owners;
     }
     return field;
   }
 
-  // Without a schema: a value without owned parts is treated as atomic.
-  static bool in_one_piece(const Value& value, const MergeType* type, bool anybody_below) {
+  // Without a schema, a value without owned children is treated as atomic.
+  static bool is_atomic(const Value& value, const MergeType* type, bool anybody_below) {
     if (type == nullptr) return !anybody_below;
     if (value.is_list()) return type->atomic_list;
     if (value.is_map()) return type->atomic_map;
@@ -123,7 +124,7 @@ class Builder {
       PathElement element = element_of(level.type, item, PathElement::index(static_cast<int64_t>(position)));
       for (size_t i = 0; i < managers_; ++i) below[i] = level.sets[i].find(element);
       if (level.type == nullptr) {
-        // Only what the sets say tells what the items are known by.
+        // Without a schema, only the field sets tell how items are identified.
         for (size_t i = 0; i < managers_; ++i) {
           const auto entries = level.sets[i].entries();
           const auto found = std::find_if(entries.begin(), entries.end(), [&](const SetEntry& entry) {
@@ -144,7 +145,7 @@ class Builder {
     });
   }
 
-  // How an item is named: by its keys or its value, where the type says so.
+  // The path element of an item: its keys or its value, depending on the list type.
   PathElement element_of(const MergeType* list, const Value& item, PathElement otherwise) {
     if (list == nullptr || list->atomic_list) return otherwise;
     if (list->keys.empty()) return PathElement::value(&item);
@@ -168,13 +169,13 @@ class Builder {
     }
     Level inner;
     OwnedField child = open(element, &value, level, below, type, inner);
-    child.given_by_server = given_by_server(path_);
+    child.server_managed = server_managed(path_);
     build(value, inner, child);
     parent.children.push_back(std::move(child));
     path_.pop_back();
   }
 
-  // What is owned here but does not exist.
+  // Adds fields that are owned here but do not exist.
   void add_missing(const Level& level, OwnedField& parent, const std::function<bool(const PathElement&)>& exists) {
     std::vector<PathElement> missing;
     for (size_t i = 0; i < managers_; ++i) {
@@ -203,9 +204,7 @@ class Builder {
 
 const MergeType* type_of(const Value& object) {
   const std::string_view api_version = object.text_at("apiVersion");
-  const size_t slash = api_version.find('/');
-  const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
-  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+  const auto [group, version] = split_api_version(api_version);
   const types::Resource* resource = types::find_kind(group, version, object.text_at("kind"));
   if (resource == nullptr) return nullptr;
   const types::Type* type = resource->type;
@@ -252,14 +251,14 @@ std::vector<uint32_t> FieldOwners::owners_of(std::string_view wanted) const {
     const std::string text = to_string(path);
     const bool part =
         wanted == text || (wanted.starts_with(text) && (wanted[text.size()] == '.' || wanted[text.size()] == '['));
-    if (part) owners = field.owners;  // The deepest one counts.
+    if (part) owners = field.owners;  // The deepest match wins.
   });
   return owners;
 }
 
 namespace {
 
-// What is kept of a field; nothing where neither it nor anything below it is owned.
+// The owned part of a field; nullopt if neither it nor anything below it is owned.
 std::optional<Value> owned_value(Arena& arena, const FieldOwners& owners, const OwnedField& field,
                                  std::string_view manager) {
   if (field.value == nullptr) return std::nullopt;

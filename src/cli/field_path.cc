@@ -1,16 +1,16 @@
 #include "cli/field_path.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
+#include "base/strings.h"
 #include "codec/codec.h"
 
 namespace holdfast::cli {
 
 namespace {
 
-// The end of "[...]", behind the bracket; quotes may hold brackets.
+// The position after the closing bracket of "[...]". Quoted strings may contain brackets.
 size_t bracket_end(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ bool is_json(const Value& value, std::string_view text) {
   return wanted && equal(value, *wanted, Numbers::ByValue);
 }
 
-// [port=80,protocol="TCP"]. Keys that the item does not have may be left to their defaults, if another one fits.
+// [port=80,protocol="TCP"]. Keys that the item lacks may have their default value, provided that another key matches.
 enum class Absent : uint8_t { Differs, Default };
 bool has_keys(const Value& item, std::string_view keys, Absent absent) {
   bool some = false;
@@ -62,7 +62,7 @@ bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>&
   if (rest.empty()) return true;
   if (rest[0] == '.' && value.is_map()) {
     rest.remove_prefix(1);
-    // The longest key that leads on: "app.kubernetes.io/name" before "app".
+    // Prefer the longest key with which the rest resolves: "app.kubernetes.io/name" before "app".
     std::vector<const Member*> fitting;
     for (const Member& member : value.members()) {
       if (!rest.starts_with(member.key)) continue;
@@ -82,14 +82,12 @@ bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>&
   const size_t end = bracket_end(rest);
   if (end == std::string_view::npos) return false;
   const std::string_view inside = rest.substr(1, end - 2);
-  size_t index = 0;
-  const auto [stop, error] = std::from_chars(inside.data(), inside.data() + inside.size(), index);
-  const bool position = error == std::errc() && stop == inside.data() + inside.size();
-  // An item that has all the keys comes before one that leaves some out.
+  const std::optional<size_t> index = parse_number<size_t>(inside);
+  // Prefer an item that has all the keys to one that omits some.
   for (const Absent absent : {Absent::Differs, Absent::Default}) {
     for (size_t i = 0; i < value.items().size(); ++i) {
       const Value& item = value.items()[i];
-      const bool fits = position                  ? i == index
+      const bool fits = index                     ? i == *index
                         : inside.starts_with('=') ? is_json(item, inside.substr(1))
                                                   : has_keys(item, inside, absent);
       if (!fits) continue;

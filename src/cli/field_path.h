@@ -1,7 +1,7 @@
-// Paths as errors show them (".spec.ports[port=80,protocol="TCP"].name"), found again in an object.
+// Resolves paths as written in errors (".spec.ports[port=80,protocol="TCP"].name") in an object.
 //
-// Such a text can be read only together with the object: keys of maps may hold dots. Items of keyed lists are found by
-// their keys, of which an object that was written by hand may leave out those with defaults.
+// A path can only be parsed together with the object, because map keys may contain dots. Items of keyed lists are found
+// by their keys; an object written by hand may omit keys that have defaults.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@
 namespace holdfast::cli {
 
 struct PathStep {
-  std::string_view key;  // Of a map's member.
-  size_t index = 0;      // Of a list's item.
+  std::string_view key;  // For a map member.
+  size_t index = 0;      // For a list item.
   bool in_list = false;
 };
-// Nothing where the object has no such field.
+// nullopt if the object has no such field.
 std::optional<std::vector<PathStep>> find_path(const Value& root, std::string_view path);
 
-// The value there; null pointer where there is none.
+// The value at `path`; null if there is none.
 const Value* value_at(const Value& root, std::string_view path);
-// The object with another value there, or without the field (null pointer). As it was where it has no such field. A
-// keyed item loses the field, not its key.
+// The object with the field set to `value`, or removed if that is null; unchanged if it has no such field. The keys of
+// a list item are never removed.
 Value with_value_at(Arena& arena, const Value& root, std::string_view path, const Value* value);
 
 // Whether `path` is the field `outer` or inside it.

@@ -21,7 +21,7 @@ spec:
   rows: [[1, 2], [3]]
 )";
 
-TEST(FieldPath, IsFoundInTheObject) {
+TEST(FieldPath, ResolvesInTheObject) {
   const codec::Document document = parse(kObject);
   const auto at = [&](std::string_view path) {
     const Value* value = value_at(document.root(), path);
@@ -53,14 +53,14 @@ TEST(FieldPath, IsChangedAndRemoved) {
   EXPECT_TRUE(equal(with_value_at(arena, document.root(), ".nope", &three), document.root()));
 }
 
-TEST(FieldPath, KnowsWhatLiesWithin) {
+TEST(FieldPath, IsWithinComparesWholeElements) {
   EXPECT_TRUE(is_within(".spec.replicas", ".spec"));
   EXPECT_TRUE(is_within(".spec.replicas", "spec.replicas"));
   EXPECT_TRUE(is_within(".spec.ports[port=80]", ".spec.ports"));
   EXPECT_FALSE(is_within(".spec.replicasMore", ".spec.replicas"));
 }
 
-TEST(Conflicts, AreReadWithTheirOwnersAndResolved) {
+TEST(Conflicts, AreReadWithOwnersAndResolved) {
   const codec::Document live = parse(R"(
 apiVersion: v1
 kind: ConfigMap
@@ -104,7 +104,7 @@ std::string diffed(std::vector<std::string> before, std::vector<std::string> aft
   return out;
 }
 
-TEST(LineDiff, LooksAsDiffDoes) {
+TEST(LineDiff, MatchesTheOutputOfDiff) {
   EXPECT_EQ(diffed({"a", "b", "c"}, {"a", "b", "c"}), "");
   EXPECT_EQ(diffed({"a", "b", "c"}, {"a", "x", "c"}), "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
   EXPECT_EQ(diffed({}, {"a"}), "@@ -0,0 +1 @@\n+a\n");

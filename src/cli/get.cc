@@ -1,5 +1,4 @@
-// `holdfast get` and `holdfast watch`. Lists are printed page by page: what is shown is not kept, unless it has to be
-// sorted.
+// `holdfast get` and `holdfast watch`. Lists are printed page by page; objects are kept only if they have to be sorted.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -102,7 +101,7 @@ class Getter {
     return 0;
   }
 
-  // Pages of a list, or the one object, each given to `show`. False: stop, the output is closed.
+  // Calls `show` for each page of a list, or for the one object. Returns false to stop: the output is closed.
   template <class Show>
   bool each_answer(const Target& target, client::Shape shape, const Show& show) {
     const client::Api<> api = session_.client.api(target.resource, space_of(target));
@@ -111,7 +110,7 @@ class Getter {
       if (!object) {
         if (object.error().reason == Reason::NotFound && flags_.ignore_not_found) return true;
         status_ = fail_with(session_, object.error());
-        return true;  // The others may be there.
+        return true;  // Continue: the other objects may exist.
       }
       version_ = object->resource_version();
       return show(*object);
@@ -123,7 +122,7 @@ class Getter {
     while (true) {
       Result<client::Object> page = api.list(options).wait();
       if (!page && page.error().reason == Reason::Expired && !page.error().continue_token.empty()) {
-        // The rest as it is now.
+        // The continue token has expired: read the rest at the current version.
         options.continue_token = page.error().continue_token;
         continue;
       }
@@ -147,7 +146,7 @@ class Getter {
 
   // --- Tables
 
-  // Objects of several kinds: kinds are shown if more than one is found.
+  // Objects of several kinds. Shows the kind if more than one is found.
   int show_named(const std::vector<Target>& targets) {
     std::vector<std::pair<const Target*, client::Object>> found;
     bool one_kind = true;
@@ -222,12 +221,12 @@ class Getter {
     for (const Value& item : answer.items_at("items")) visit(item);
   }
 
-  // Of a server that makes no tables: name and age.
+  // For servers without Table support: name and age.
   static Value as_table(Arena& arena, const Value& answer) {
     return answer.text_at("kind") == "Table" || answer.has("rows") ? answer : table_of(arena, answer);
   }
 
-  // One Table, or objects of a server that makes none.
+  // A Table, or objects from a server without Table support.
   bool show_rows(const Target& target, const Value& answer, std::string_view event) {
     Arena arena;
     const Value table = as_table(arena, answer);
@@ -236,7 +235,7 @@ class Getter {
       separated_ = true;
       if (!flush("\n")) return false;  // Between the tables of two kinds.
     }
-    // Events of a watch come without the columns, which were in the first.
+    // Only the first event of a watch has the column definitions.
     if (!columns.empty()) {
       shown_columns_.clear();
       std::vector<std::string> headers;
@@ -255,12 +254,6 @@ class Getter {
       ++shown_;
     }
     return flush(writer_.take());
-  }
-
-  static std::string to_upper(std::string_view text) {
-    std::string upper(text);
-    for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    return upper;
   }
 
   void add_head(const Target& target, std::vector<std::string> headers, bool no_rows) {
@@ -343,9 +336,9 @@ class Getter {
     });
   }
 
-  // Objects of all kinds in one order: what is printed is one list.
+  // Sorts objects across kinds, because they are printed as one list.
   void show_sorted_objects(const std::vector<Target>& targets) {
-    std::vector<client::Object> answers;  // What `items` points into.
+    std::vector<client::Object> answers;  // Owns what `items` points into.
     std::vector<std::pair<const Target*, Value>> items;
     std::vector<std::optional<Value>> keys;
     for (const Target& target : targets) {
@@ -370,7 +363,7 @@ class Getter {
     }
   }
 
-  // With what its list leaves out, and managedFields as asked for.
+  // Adds the apiVersion and kind that list items omit, and applies --owned-by and --show-managed-fields.
   Result<Value> prepared(Arena& arena, const Target& target, Value object) const {
     if (!object.has("kind")) {
       object = with_member(arena, object, "kind", Value::string(target.resource.kind));
@@ -448,7 +441,7 @@ class Getter {
     return false;
   }
 
-  // What follows the last object.
+  // Prints what follows the last object.
   Result<Unit> finish() {
     if (output_.form == Output::Form::CustomColumns) {
       if (shown_ == 0 && !flags_.no_headers && !single_) writer_.add(output_.columns->headers());
@@ -501,7 +494,7 @@ class Getter {
           if (event.error().code == 410) return fail_with(session_, event.error());
           break;
         }
-        if (!*event) break;  // The server ends watches now and then; on from where it was.
+        if (!*event) break;  // The server closes watches from time to time; resume from the last version.
         if (!show_event(target, **event, options.resource_version)) return status_;
       }
     }
@@ -526,7 +519,7 @@ class Getter {
   const std::optional<SortOrder> order_;
   const Shown managed_fields_;
   Session session_;
-  std::map<std::string, std::string> spaces_;  // Of objects from files, by plural/name.
+  std::map<std::string, std::string> spaces_;  // Namespaces of objects from files, by plural/name.
 
   bool prefix_kind_ = false, single_ = false, headed_ = false, separated_ = true, stopped_ = false;
   int status_ = 0;
@@ -534,8 +527,8 @@ class Getter {
   client::Resource last_;
   TableWriter writer_;
   std::vector<size_t> shown_columns_;
-  std::string version_;  // Where a watch continues.
-  Arena kept_arena_;     // Objects for a template, which needs all of them.
+  std::string version_;  // The version from which a watch continues.
+  Arena kept_arena_;     // Objects for a template, which is given all of them at once.
   std::vector<Value> kept_;
 };
 
@@ -544,7 +537,7 @@ Result<Shown> parse_shown(const std::string& text) {
   if (text == "true") return Shown::AsIs;
   if (text == "v1") return Shown::V1;
   if (text == "v2") return Shown::V2;
-  return bad_request("--show-managed-fields: none, v1 or v2, not \"" + text + "\"");
+  return bad_request("--show-managed-fields must be none, v1 or v2, not \"" + text + "\"");
 }
 
 int get(GetFlags& flags) {
@@ -587,9 +580,9 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
   c->add_flag("--output-watch-events", flags.output_watch_events,
               "Show the type of each watch event as the first column");
   c->add_flag("--show-managed-fields", flags.show_managed_fields,
-              "Show managedFields, as they are or all of them as v1 or v2")
+              "Show managedFields; v1 or v2 converts all of them to that format")
       ->type_name("[=none|v1|v2]");
-  c->add_option("--owned-by", flags.owned_by, "Show only what this field manager owns");
+  c->add_option("--owned-by", flags.owned_by, "Show only the fields owned by this manager");
   add_connection_flags(*c, flags.connection);
 }
 
@@ -599,11 +592,11 @@ Command add_get(CLI::App& app) {
   auto flags = std::make_shared<GetFlags>();
   CLI::App* c = app.add_subcommand("get", "Show objects");
   add_get_flags(c, *flags);
-  c->add_flag("-w,--watch", flags->watch, "Watch for changes after showing what is there");
-  c->add_flag("--watch-only", flags->watch_only, "Watch for changes without showing what is there");
-  c->add_option("--raw", flags->raw, "Path on the server to print as it is, such as /version");
+  c->add_flag("-w,--watch", flags->watch, "Watch for changes after listing");
+  c->add_flag("--watch-only", flags->watch_only, "Watch for changes without listing first");
+  c->add_option("--raw", flags->raw, "Path on the server to print the raw response of, such as /version");
   c->footer(
-      "\nmetadata.managedFields is left out unless asked for: the server is told not to send it.\n\n"
+      "\nmetadata.managedFields is omitted unless requested; the server is asked not to send it.\n\n"
       "Examples:\n"
       "  holdfast get pods -A -o wide\n"
       "  holdfast get deployment web -o yaml --show-managed-fields\n"

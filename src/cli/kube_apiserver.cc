@@ -20,8 +20,8 @@ bool knows_gate(std::string_view name) {
   return std::any_of(gates.begin(), gates.end(), [name](const GateInfo& gate) { return gate.name == name; });
 }
 
-// The gates that this server has. A stock command line may name any of Kubernetes' ("kube:Name=true" too); a warning
-// says which of them have no effect here.
+// The gates that this server knows. An existing command line may contain any Kubernetes gate (also as
+// "kube:Name=true"); a warning is logged for each one that has no effect here.
 std::string known_gates(std::string_view list) {
   std::vector<std::string_view> known;
   for (std::string_view gate : split(list, ',')) {
@@ -54,7 +54,9 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
     fprintf(stderr, "Error: %s\n", flags.error().message.c_str());
     return 1;
   }
-  std::vector<std::string> arguments;
+  // Gates that are on in `serve` and off in kube-apiserver; --feature-gates can still turn them on.
+  std::vector<std::string> arguments{
+      "--feature-gates=AllowUnsafeMalformedObjectDeletion=false,CBORServingAndStorage=false"};
   std::string cert_dir = "/var/run/kubernetes";
   for (std::string& argument : *flags) {
     constexpr std::string_view kGates = "--feature-gates=", kServers = "--etcd-servers=", kCerts = "--cert-dir=";

@@ -12,9 +12,9 @@ namespace {
 
 constexpr bool kBoolean = true, kValue = false;
 
-// A flag of kube-apiserver v1.36 that `serve` does not have. It may be given with kube-apiserver's own default, or with
-// a value that asks for what this server does anyway (at most two are needed); everything else is refused, because it
-// would have no effect.
+// A flag of kube-apiserver v1.36 that `serve` does not have. Accepted with kube-apiserver's default, or with a value
+// that asks for what this server does anyway (at most two are needed); any other value is rejected, because it would
+// have no effect.
 struct Fixed {
   std::string_view name;
   bool boolean;
@@ -110,7 +110,6 @@ constexpr Fixed kFixed[] = {
     {"profiling", kBoolean, {"true", "false"}},
     {"runtime-config-emulation-forward-compatible", kBoolean, {"false"}},
     {"service-account-lookup", kBoolean, {"true"}},
-    {"service-account-signing-endpoint", kValue},
     {"show-hidden-metrics-for-version", kValue},
     {"shutdown-delay-duration", kValue, {"0s", "0"}},
     {"shutdown-send-retry-after", kBoolean, {"false"}},
@@ -123,27 +122,26 @@ constexpr Fixed kFixed[] = {
     {"watch-cache-sizes", kValue},
 };
 
-// A flag that says how kube-apiserver works inside, where any value leads to the same answers. It may be given, and the
-// log says that it has no effect.
+// A flag for kube-apiserver internals that does not affect responses. Accepted, and logged as having no effect.
 struct Internal {
   std::string_view name;
   bool boolean;
   std::string_view why;
 };
 constexpr Internal kInternal[] = {
-    {"enable-priority-and-fairness", kBoolean, "requests are always queued fairly"},
-    {"etcd-count-metric-poll-period", kValue, "objects are counted when the metrics are read"},
-    {"etcd-db-metric-poll-interval", kValue, "the store is asked when the metrics are read"},
+    {"enable-priority-and-fairness", kBoolean, "priority and fairness is always enabled"},
+    {"etcd-count-metric-poll-period", kValue, "objects are counted when metrics are scraped"},
+    {"etcd-db-metric-poll-interval", kValue, "the store is queried when metrics are scraped"},
     {"etcd-healthcheck-timeout", kValue, "health follows the requests to etcd"},
     {"etcd-readycheck-timeout", kValue, "health follows the requests to etcd"},
     {"lease-reuse-duration-seconds", kValue, "leases in etcd are shared by the events of a minute"},
     {"peer-advertise-ip", kValue, "requests are not passed on to other servers"},
     {"peer-advertise-port", kValue, "requests are not passed on to other servers"},
     {"peer-ca-file", kValue, "requests are not passed on to other servers"},
-    {"storage-media-type", kValue, "objects are stored as Protobuf; the other forms are read"},
+    {"storage-media-type", kValue, "objects are stored as Protobuf; other encodings can be read"},
 };
 
-// Booleans that `serve` has: they need no value.
+// Boolean flags of `serve`, which need no value.
 bool is_serve_boolean(std::string_view name) {
   return name == "allow-privileged" || name == "anonymous-auth" || name == "enable-aggregator-routing" ||
          name == "service-account-extend-token-expiration" || name == "watch-cache";
@@ -162,7 +160,7 @@ const Internal* find_internal(std::string_view name) {
 }
 
 Result<Unit> check_fixed(const Fixed& flag, std::string_view value) {
-  // An empty value is the default of every flag that names a file, a list or an address.
+  // The default of flags that name a file, a list or an address is the empty value.
   if (value == flag.accepted[0] || (!flag.accepted[1].empty() && value == flag.accepted[1])) return Unit{};
   std::string message = "--" + std::string(flag.name) + "=" + std::string(value) + " is not supported by Holdfast";
   if (!flag.accepted[0].empty()) message += "; only " + std::string(flag.accepted[0]) + " is";

@@ -8,7 +8,7 @@ std::vector<DiffLine> diff_lines(std::span<const std::string> before, std::span<
   using Kind = DiffLine::Kind;
   const auto n = static_cast<ptrdiff_t>(before.size()), m = static_cast<ptrdiff_t>(after.size());
   const ptrdiff_t most = n + m;
-  // How far each diagonal got (k = x - y), and a copy of that for each number of changes, to find the way back.
+  // The furthest x on each diagonal (k = x - y), with a copy per number of changes for backtracking.
   std::vector<ptrdiff_t> reach(static_cast<size_t>(2 * most + 2), 0);
   std::vector<std::vector<ptrdiff_t>> history;
   const auto at = [&](std::vector<ptrdiff_t>& v, ptrdiff_t k) -> ptrdiff_t& {
@@ -61,7 +61,7 @@ std::vector<Hunk> hunks(std::span<const DiffLine> lines) {
       continue;
     }
     const size_t begin = i > kContext ? i - kContext : 0;
-    // On to the last change that is near enough to the one before it.
+    // Extend the hunk to the last change that is close enough to the previous one.
     size_t last = i;
     for (size_t j = i; j < lines.size() && j <= last + 2 * kContext + 1; ++j) {
       if (lines[j].kind != DiffLine::Kind::Same) last = j;

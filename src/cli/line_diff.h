@@ -13,7 +13,7 @@ struct DiffLine {
   enum class Kind : uint8_t { Same, Removed, Added } kind = Kind::Same;
   size_t before = 0, after = 0;  // Positions: in the old text unless Added, in the new one unless Removed.
 };
-// As few lines as possible (Myers). Time grows with the texts' length times the number of changed lines.
+// A minimal diff (Myers). Time is proportional to the length of the texts times the number of changed lines.
 std::vector<DiffLine> diff_lines(std::span<const std::string> before, std::span<const std::string> after);
 
 // Groups of changes with up to three lines around them, as in `diff -u`.

@@ -19,11 +19,11 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr int kMaxRedirects = 10;               // As Go's client, and with it kubectl.
-constexpr size_t kMaxBytes = size_t{64} << 20;  // No manifest is that large: it is something else.
+constexpr int kMaxRedirects = 10;               // As in Go's HTTP client, and so in kubectl.
+constexpr size_t kMaxBytes = size_t{64} << 20;  // Larger than any real manifest.
 constexpr net::Millis kFetchTimeout{60'000};
 
-// Where a Location header leads from a URL.
+// Resolves a Location header relative to a URL.
 std::string redirected(const std::string& url, std::string_view location) {
   if (is_url(std::string(location))) return std::string(location);
   const size_t host = url.find("//") + 2;
@@ -34,7 +34,7 @@ std::string redirected(const std::string& url, std::string_view location) {
   return (folder < path ? url.substr(0, path) : url.substr(0, folder)) + "/" + std::string(location);
 }
 
-// What a program prints; nothing if there is no such program.
+// The output of a program; nullopt if it is not installed.
 Result<std::optional<std::string>> output_of(std::vector<std::string> command) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return bad_request(std::string("pipe: ") + strerror(errno));
@@ -42,6 +42,7 @@ Result<std::optional<std::string>> output_of(std::vector<std::string> command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   pid_t process = 0;

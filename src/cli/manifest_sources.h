@@ -1,4 +1,4 @@
-// Manifests that are not files of this machine: what a URL holds, what kustomize builds.
+// Manifests that are not local files: those at a URL, and those built by kustomize.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace holdfast::cli {
 
 // Whether -f names a URL: http:// or https://.
 bool is_url(const std::string& path);
-// What is there; redirects are followed. Errors name the URL.
+// Fetches the body, following redirects. Errors name the URL.
 Result<std::string> fetch_text(const std::string& url);
 
-// What `kustomize build FOLDER` prints, or `kubectl kustomize FOLDER` where there is no kustomize. Their own messages
-// go to standard error.
+// The output of `kustomize build FOLDER`, or of `kubectl kustomize FOLDER` if kustomize is not installed. Their
+// diagnostics go to standard error.
 Result<std::string> build_kustomization(const std::string& folder);
 
 }  // namespace holdfast::cli

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 
+#include "base/files.h"
 #include "cli/manifest_sources.h"
 #include "codec/codec.h"
 
@@ -22,7 +21,7 @@ std::string place(const std::string& source, size_t line, size_t document) {
   return source + ":" + std::to_string(line) + " (document " + std::to_string(document) + ")";
 }
 
-// The line of a decoder's "line 3:", counted from the start of its document; 0 where it names none.
+// The line number in a decoder's message ("line 3:"), counted from the start of the document; 0 if there is none.
 size_t line_in(std::string_view message) {
   const size_t at = message.find("line ");
   if (at == std::string_view::npos) return 0;
@@ -32,7 +31,7 @@ size_t line_in(std::string_view message) {
   return error == std::errc() ? line : 0;
 }
 
-// The first line of the document that says something.
+// The first line of the document that is neither blank nor a comment.
 size_t first_line(std::string_view document, size_t line) {
   size_t at = 0;
   while (at < document.size()) {
@@ -55,7 +54,7 @@ Result<Unit> add_object(const Manifest& from, client::Object object, std::vector
     for (const Value& item : items->items()) {
       codec::Document document;
       Value copy = deep_copy(document.arena(), item);
-      // Items of typed lists need not repeat what the list says.
+      // Items of typed lists need not repeat apiVersion and kind.
       if (copy.is_map() && !copy.has("kind") && kind != "List") {
         copy = with_member(document.arena(), copy, "kind",
                            Value::string(document.arena(), kind.substr(0, kind.size() - 4)));
@@ -78,11 +77,9 @@ Result<Unit> add_object(const Manifest& from, client::Object object, std::vector
 
 Result<std::string> read_all(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_request("the path \"" + path + "\" does not exist or cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  Result<std::string> text = read_file(path);
+  if (!text) return bad_request("the path \"" + path + "\" does not exist or cannot be read");
+  return text;
 }
 
 bool is_manifest(const fs::path& path) {
@@ -116,7 +113,7 @@ Result<std::vector<std::string>> files_of(const std::string& path, bool recursiv
 void add_manifest_flags(CLI::App& command, ManifestFlags& flags, const std::string& what) {
   command.add_option("-f,--filename", flags.files, "Files, directories or URLs " + what + "; - is standard input")
       ->allow_extra_args(false);
-  command.add_option("-k,--kustomize", flags.kustomization, "Directory with a kustomization to build instead of -f");
+  command.add_option("-k,--kustomize", flags.kustomization, "Kustomization directory to build, instead of -f");
   command.add_flag("-R,--recursive", flags.recursive, "Process the directories of -f recursively");
 }
 

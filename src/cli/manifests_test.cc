@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(Manifests, EveryDocumentKnowsWhereItBegins) {
+TEST(Manifests, DocumentsRecordTheirFirstLine) {
   Result<std::vector<Manifest>> found = parse_manifests(
       "# first\napiVersion: v1\nkind: A\n---\n---\n\napiVersion: v1\nkind: B\n---\n{\"apiVersion\": \"v1\", \"kind\": "
       "\"C\"}\n",
@@ -21,7 +21,7 @@ TEST(Manifests, EveryDocumentKnowsWhereItBegins) {
   EXPECT_EQ((*found)[2].kind(), "C");
 }
 
-TEST(Manifests, JsonDocumentsMayBeSeparatedAsYamlIs) {
+TEST(Manifests, JsonDocumentsMayUseYamlSeparators) {
   const std::string one = R"({"apiVersion": "v1", "kind": "A"})";
   Result<std::vector<Manifest>> found = parse_manifests(one + "\n---\n" + one + "\n---\n" + one + "\n", "x");
   ASSERT_TRUE(found);
@@ -29,7 +29,7 @@ TEST(Manifests, JsonDocumentsMayBeSeparatedAsYamlIs) {
   EXPECT_EQ(parse_manifests(one + one, "x")->size(), 2u);
 }
 
-TEST(Manifests, ListsComeItemByItem) {
+TEST(Manifests, ListsAreSplitIntoItems) {
   Result<std::vector<Manifest>> found = parse_manifests(
       "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n- metadata: {name: b}\n", "x");
   ASSERT_TRUE(found);

@@ -22,7 +22,7 @@ using ownership::FieldSet;
 using ownership::ManagerEntry;
 using ownership::Operation;
 
-// What kubectl apply has called itself while it kept its own record in an annotation.
+// Manager names of client-side kubectl apply, which recorded its state in an annotation.
 constexpr std::string_view kClientSideManagers[] = {"kubectl-client-side-apply", "kubectl"};
 
 constexpr std::string_view kLastAppliedPointer =
@@ -63,7 +63,7 @@ Result<Migration> plan_migration(Arena& arena, const Value& object, const Migrat
   ManagerEntry target;
   target.manager = arena.copy(request.to);
   target.operation = Operation::Apply;
-  FieldSet before, by_apply;  // What the target had; what anybody owned by Apply.
+  FieldSet before, by_apply;  // Fields of the target; fields that any manager owns by Apply.
   for (const ManagerEntry& entry : *managed) {
     if (entry.operation == Operation::Apply) by_apply = union_of(arena, by_apply, entry.fields);
     if (!is_target(entry)) continue;
@@ -81,7 +81,7 @@ Result<Migration> plan_migration(Arena& arena, const Value& object, const Migrat
     if (target.api_version.empty()) target.api_version = entry.api_version;
     if (target.api_version != entry.api_version) {
       return bad_request("entries of " + std::string(target.api_version) + " and " + std::string(entry.api_version) +
-                         " meet: let " + std::string(entry.manager) + " write the object once in " +
+                         " cannot be merged; have " + std::string(entry.manager) + " write the object once in " +
                          std::string(target.api_version));
     }
     plan.sources.push_back(std::string(entry.manager) + " (" + std::string(name_of(entry.operation)) + ")");
@@ -145,7 +145,7 @@ class Migrator {
 
   int run() {
     if (request_.from.empty() || request_.to.empty()) {
-      return fail("migrate: say whose fields move (--from MANAGER --to MANAGER), or use --client-side");
+      return fail("migrate: specify --from MANAGER and --to MANAGER, or use --client-side");
     }
     Result<std::vector<Target>> targets = find();
     if (!targets) return fail_with(session_, targets.error());
@@ -162,10 +162,10 @@ class Migrator {
   }
 
  private:
-  // Without kinds: everything in the namespace that can be listed and patched.
+  // Without kinds, everything in the namespace that can be listed and patched.
   Result<std::vector<Target>> find() const {
     if (!flags_.arguments.empty()) return find_targets(session_, flags_.arguments);
-    if (!flags_.all) return bad_request("name objects (KIND NAME), or use --all for everything in the namespace");
+    if (!flags_.all) return bad_request("specify objects (KIND NAME), or use --all for everything in the namespace");
     Result<std::vector<client::Resource>> resources = resources_with(session_, {"list", "patch"});
     if (!resources) return resources.take_error();
     std::vector<Target> targets;
@@ -197,7 +197,7 @@ class Migrator {
     if (plan->empty()) return Unit{};
     const client::Api<> api = session_.client.api(resource, object.text_at("metadata", "namespace"));
     client::WriteOptions options{.field_manager = "holdfast-migrate", .dry_run = flags_.dry_run};
-    // The server does the same in a dry run, but for storing it.
+    // In a dry run the server does everything except storing the result.
     Result<client::Object> written =
         api.patch(name, client::Patch::Json, migration_patch(arena, object, *plan), options).wait();
     if (!written) return written.take_error();
@@ -214,7 +214,7 @@ class Migrator {
     return Unit{};
   }
 
-  // How it was, and the version that it has now: only that may be taken back.
+  // Records the previous state and the new version: undo applies only to that version.
   void remember(const client::Resource& resource, const Value& before, const client::Object& after) {
     Arena arena;
     MapBuilder entry(arena);
@@ -235,7 +235,7 @@ class Migrator {
     const std::string path = flags_.undo_file.empty() ? "holdfast-migrate-undo.jsonl" : flags_.undo_file;
     Result<Unit> written = replace_file(path, undo_, Readers::Owner);
     if (!written) return fail(written.error().message.c_str());
-    printf("To take it back: holdfast migrate --undo %s\n", path.c_str());
+    printf("To undo: holdfast migrate --undo %s\n", path.c_str());
     return status_;
   }
 
@@ -256,9 +256,10 @@ Result<Unit> take_back(const Session& session, const Value& entry, const Migrate
   const std::string name(entry.text_at("name"));
   Result<client::Object> live = api.get(name).wait();
   if (!live) return live.take_error();
-  if (live->uid() != entry.text_at("uid")) return bad_request("it is another object of that name by now");
+  if (live->uid() != entry.text_at("uid"))
+    return bad_request("the object has been replaced by another of the same name");
   if (live->resource_version() != entry.text_at("resourceVersion") && !flags.force) {
-    return bad_request("it has been written since; --force takes the ownership of before all the same");
+    return bad_request("the object has been written since; --force restores the previous ownership anyway");
   }
   Arena arena;
   client::WriteOptions options{.field_manager = "holdfast-migrate", .dry_run = flags.dry_run};
@@ -269,7 +270,7 @@ Result<Unit> take_back(const Session& session, const Value& entry, const Migrate
     return patch;
   };
   if (const Value* annotation = entry.find("lastApplied"); annotation != nullptr && !flags.dry_run) {
-    // First, because it makes us its owner for a moment.
+    // First, because this write temporarily makes us the owner.
     ListBuilder patch = guarded();
     if (live->root().get("metadata", "annotations") == nullptr) {
       const Value none = Value::empty_map();
@@ -334,12 +335,11 @@ Command add_migrate(CLI::App& app) {
   c->add_option("--undo-file", flags->undo_file, "File to write for --undo")
       ->default_str("holdfast-migrate-undo.jsonl");
   c->add_option("--undo", flags->undo, "Undo the migration that wrote this file");
-  c->add_flag("--force", flags->force, "With --undo: also objects that were written since");
+  c->add_flag("--force", flags->force, "With --undo: also restore objects that have been written since");
   add_connection_flags(*c, flags->connection);
   c->footer(
-      "\nNo value changes, only who owns it; entries of subresources stay. A field is called stuck if no apply could "
-      "have\n"
-      "removed it, because only an Update entry owned it.\n\n"
+      "\nValues do not change, only their owners; entries of subresources are kept. A field is stuck if no apply\n"
+      "could have removed it, because only an Update entry owned it.\n\n"
       "Examples:\n"
       "  holdfast migrate deployment web --client-side --dry-run\n"
       "  holdfast migrate --all -n shop --from helm --to argocd-controller\n"

@@ -1,11 +1,11 @@
-// `holdfast migrate`: fields change hands without changing their values.
+// `holdfast migrate`: moves the ownership of fields without changing their values.
 //
 //   kubectl-client-side-apply (Update) .spec.replicas .spec.paused          kubectl (Apply) .spec.replicas .spec.paused
 //   kubectl (Apply)                    .spec.replicas                 -->   .spec.template
 //                                      .spec.template
 //
-// Afterwards an apply of the new owner that leaves a field out removes it; before, the old owner's entry kept it for
-// ever: such fields are called stuck.
+// Afterwards, an apply by the new owner that omits a field removes it. Before, the old owner's entry kept the field
+// forever: such fields are called stuck.
 #pragma once
 
 #include <string>
@@ -19,26 +19,27 @@
 namespace holdfast::cli {
 
 struct MigrationRequest {
-  std::vector<std::string> from;   // Managers whose entries are folded: Apply and Update, not those of subresources.
-  std::string to;                  // Owns their fields afterwards, by Apply.
-  bool drop_last_applied = false;  // The annotation of client-side apply is removed, too.
+  std::vector<std::string> from;   // Managers whose Apply and Update entries are merged, except those of subresources.
+  std::string to;                  // Owns their fields afterwards, in an Apply entry.
+  bool drop_last_applied = false;  // Also removes the annotation of client-side apply.
 };
 
 struct Migration {
   ownership::Managed managers;       // Afterwards.
-  std::vector<std::string> moved;    // Fields that `to` did not own by Apply before.
-  std::vector<std::string> stuck;    // Of those: they had no Apply owner, so no apply could have removed them.
-  std::vector<std::string> sources;  // "kubectl-client-side-apply (Update)": the entries that are folded.
+  std::vector<std::string> moved;    // Fields that `to` did not already own by Apply.
+  std::vector<std::string> stuck;    // The moved fields without an Apply owner: no apply could have removed them.
+  std::vector<std::string> sources;  // The merged entries: "kubectl-client-side-apply (Update)".
   bool drops_annotation = false;
 
   bool empty() const { return sources.empty() && !drops_annotation; }
 };
-// BadRequest where managedFields cannot be read or entries of several versions meet. Results are in `arena`.
+// BadRequest if managedFields cannot be read, or if entries of different versions would be merged. Results are
+// allocated in `arena`.
 Result<Migration> plan_migration(Arena& arena, const Value& object, const MigrationRequest& request);
 
 inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-// The JSON patch that does it, refused by the server if the object has changed since it was read.
+// The JSON patch that performs the migration. The server rejects it if the object has changed since it was read.
 std::string migration_patch(Arena& arena, const Value& object, const Migration& migration);
 
 }  // namespace holdfast::cli

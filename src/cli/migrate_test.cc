@@ -58,7 +58,7 @@ TEST(Migrate, ClientSideApplyBecomesServerSide) {
   EXPECT_TRUE(done.plan->drops_annotation);
 }
 
-TEST(Migrate, TellsWhatMovesAndWhatWasStuck) {
+TEST(Migrate, ReportsMovedAndStuckFields) {
   Planned done({{"kubectl-client-side-apply"}, "kubectl", true});
   const std::string port =
       ".spec.template.spec.containers[name=\"web\"].ports[containerPort=80,protocol=\"TCP\"].containerPort";
@@ -68,14 +68,14 @@ TEST(Migrate, TellsWhatMovesAndWhatWasStuck) {
       << "paused is another's by Apply";
 }
 
-TEST(Migrate, FoldsApplyAndUpdateOfOneManagerIntoAnother) {
+TEST(Migrate, MergesApplyAndUpdateOfOneManagerIntoAnother) {
   Planned done({{"other", "kubectl-client-side-apply"}, "new", false});
   EXPECT_THAT(done.plan->sources, UnorderedElementsAre("other (Apply)", "kubectl-client-side-apply (Update)"));
   EXPECT_THAT(done.fields_of("new", ownership::Operation::Apply), HasSubstr("last-applied"));
   EXPECT_EQ(done.fields_of("kubectl", ownership::Operation::Apply), R"({"f:spec":{"f:replicas":{}}})") << "untouched";
 }
 
-TEST(Migrate, LeavesObjectsOfOthersAlone) {
+TEST(Migrate, LeavesObjectsOfOtherManagersAlone) {
   Planned done({{"nobody"}, "new", false});
   EXPECT_TRUE(done.plan->empty());
   EXPECT_THAT(done.plan->moved, IsEmpty());
@@ -94,7 +94,7 @@ metadata:
   EXPECT_THAT(plan.error().message, HasSubstr("x/v2"));
 }
 
-TEST(Migrate, ThePatchHoldsForTheVersionThatWasRead) {
+TEST(Migrate, PatchAppliesOnlyToTheVersionRead) {
   Planned done({{"kubectl-client-side-apply"}, "kubectl", true});
   const std::string patch = migration_patch(done.arena, done.document.root(), *done.plan);
   EXPECT_THAT(patch, HasSubstr(R"({"op":"test","path":"/metadata/resourceVersion","value":"7"})"));

@@ -1,10 +1,10 @@
 #include "cli/print.h"
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <sstream>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
@@ -14,7 +14,7 @@
 namespace holdfast::cli {
 
 std::string TableWriter::take() {
-  constexpr size_t kMinWidth = 6, kPadding = 3;  // As kubectl configures its tabwriter.
+  constexpr size_t kMinWidth = 6, kPadding = 3;  // As configured by kubectl.
   for (const std::vector<std::string>& row : rows_) {
     if (widths_.size() < row.size()) widths_.resize(row.size(), kMinWidth);
     for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], shown_width(row[i]) + kPadding);
@@ -75,12 +75,12 @@ void append_json(const Value& value, size_t indent, std::string& out) {
   }
 }
 
-// A number, bool or text as Go prints it; lists and maps as JSON.
+// Scalars as Go prints them; lists and maps as JSON.
 std::string plain_text(const Value& value) {
   return value.is_string() ? std::string(value.as_string()) : codec::encode_json(value);
 }
 
-// As Go's fmt prints values that came from JSON: [a b], map[k:v].
+// As Go's fmt prints decoded JSON: [a b], map[k:v].
 std::string go_text(const Value& value) {
   if (value.is_null()) return "<nil>";
   std::string text;
@@ -104,7 +104,7 @@ class TemplateParser {
  public:
   explicit TemplateParser(std::string_view text) : text_(text) {}
 
-  // Up to the end, or to the {end} of a range.
+  // Parses up to the end, or to the {end} of a range.
   Result<std::vector<JsonPathTemplate::Node>> parse(bool in_range) {
     using Node = JsonPathTemplate::Node;
     std::vector<Node> nodes;
@@ -142,7 +142,7 @@ class TemplateParser {
   }
 
  private:
-  // What stands between the braces; quotes and nested brackets may hold braces of their own.
+  // The text between the braces; quotes and nested brackets may contain braces.
   Result<std::string_view> block(size_t open) {
     char quote = 0;
     for (size_t i = open + 1; i < text_.size(); ++i) {
@@ -191,7 +191,7 @@ Result<Unit> print_nodes(const std::vector<JsonPathTemplate::Node>& nodes, const
       return bad_request("error executing jsonpath \"" + node.text + "\": array index out of bounds");
     }
     if (node.kind == Kind::Path) {
-      // Several results stand side by side; a null is nothing.
+      // Several results are separated by spaces; null prints nothing.
       std::string text;
       for (size_t i = 0; i < found.size(); ++i) {
         if (i > 0) text += ' ';
@@ -209,11 +209,9 @@ Result<Unit> print_nodes(const std::vector<JsonPathTemplate::Node>& nodes, const
 }
 
 Result<std::string> file_text(std::string_view path) {
-  std::ifstream file{std::string(path)};
-  if (!file) return bad_request("error reading template " + std::string(path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  Result<std::string> text = read_file(std::string(path));
+  if (!text) return bad_request("error reading template " + std::string(path));
+  return text;
 }
 
 }  // namespace
@@ -301,7 +299,7 @@ Result<std::vector<size_t>> SortOrder::sorted(std::span<const std::optional<Valu
   std::vector<size_t> positions(keys.size());
   std::iota(positions.begin(), positions.end(), size_t{0});
   if (keys.size() < 2) return positions;
-  std::vector<std::optional<codec::Quantity>> amounts(keys.size());  // Of texts that are quantities.
+  std::vector<std::optional<codec::Quantity>> amounts(keys.size());  // Set for strings that are quantities.
   size_t texts = 0, numbers = 0, quantities = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!keys[i]) continue;
@@ -314,14 +312,14 @@ Result<std::vector<size_t>> SortOrder::sorted(std::span<const std::optional<Valu
     } else if (keys[i]->is_number()) {
       ++numbers;
     } else {
-      return bad_request("--sort-by: what is at " + path_ + " is neither a text nor a number");
+      return bad_request("--sort-by: the value at " + path_ + " is neither a string nor a number");
     }
   }
   if (texts + numbers == 0) {
     return bad_request("couldn't find any field with path \"{" + path_ + "}\" in the list of objects");
   }
   if (texts > 0 && numbers > 0)
-    return bad_request("--sort-by: some objects have a text at " + path_ + ", others a number");
+    return bad_request("--sort-by: some objects have a string at " + path_ + ", others a number");
   std::stable_sort(positions.begin(), positions.end(), [&](size_t a, size_t b) {
     if (!keys[a] || !keys[b]) return !keys[a] && keys[b];
     if (numbers > 0) return keys[a]->number_value() < keys[b]->number_value();
@@ -358,7 +356,7 @@ Result<Output> Output::parse(const std::string& text) {
     output.json_path = std::make_shared<JsonPathTemplate>(std::move(*parsed));
   } else if (form == "custom-columns" || form == "custom-columns-file") {
     if (form == "custom-columns-file") {
-      // Two lines: headers and paths, separated by blanks.
+      // Two lines: headers and paths, separated by spaces.
       std::istringstream lines(rest);
       std::string headers, paths, header, path;
       std::getline(lines, headers);
@@ -372,7 +370,7 @@ Result<Output> Output::parse(const std::string& text) {
     output.form = Form::CustomColumns;
     output.columns = std::make_shared<CustomColumns>(std::move(*parsed));
   } else if (form.starts_with("go-template")) {
-    return bad_request("-o " + form + " is not supported: Go's templates need Go. Use -o jsonpath=..., or kubectl");
+    return bad_request("-o " + form + " is not supported: Go templates require Go. Use -o jsonpath=... or kubectl");
   } else {
     return bad_request("unable to match a printer suitable for the output format \"" + text +
                        "\", allowed formats are: "

@@ -1,4 +1,4 @@
-// Objects as kubectl prints them: aligned tables, YAML, JSON, names, JSONPath templates and columns of the user's own.
+// Objects as kubectl prints them: aligned tables, YAML, JSON, names, JSONPath templates and custom columns.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace holdfast::cli {
 
-// Rows of cells, aligned as Go's tabwriter does it for kubectl: each column three blanks wider than its widest cell.
-// What was printed once never becomes narrower.
+// Rows of cells, aligned like kubectl's use of Go's tabwriter: each column three spaces wider than its widest cell.
+// Columns never become narrower from one take() to the next.
 class TableWriter {
  public:
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // The rows added since, as text.
+  // The rows added since the last call, as text.
   std::string take();
 
  private:
@@ -27,10 +27,10 @@ class TableWriter {
   std::vector<size_t> widths_;
 };
 
-// A cell of a Table: in one line, without control characters.
+// A cell of a Table on one line, without control characters.
 std::string cell_text(const Value& cell);
 
-// With sorted members and four blanks of indentation, as kubectl -o json.
+// With sorted members and an indentation of four spaces, as kubectl -o json.
 std::string json_text(const Value& value, size_t indent = 0);
 std::string yaml_text(const Value& value);
 
@@ -38,7 +38,7 @@ std::string yaml_text(const Value& value);
 class JsonPathTemplate {
  public:
   static Result<JsonPathTemplate> parse(std::string_view text);
-  // Missing members are nothing, as with kubectl get. BadRequest: an index out of bounds.
+  // Missing members print nothing, as with kubectl get. BadRequest if an index is out of bounds.
   Result<std::string> print(const Value& root) const;
 
   struct Node {
@@ -62,29 +62,29 @@ class CustomColumns {
   std::vector<std::string> headers_, paths_;
 };
 
-// --sort-by: objects in the order of what a path leads to.
+// --sort-by: orders objects by the value at a path.
 class SortOrder {
  public:
   // {.metadata.name}, .metadata.name or metadata.name
   static Result<SortOrder> parse(std::string_view text);
-  // What the object is sorted by; nothing where it has no such field.
+  // The sort key of an object; nullopt if it has no such field.
   std::optional<Value> key_of(const Value& object) const;
-  // Positions in ascending order: numbers by value, texts by amount if all are quantities, else byte by byte; those
-  // without a key first, equal ones as they were. A single one needs no key. BadRequest: none has a key, or keys that
-  // cannot be compared.
+  // Positions in ascending order of their keys: numbers by value; strings as quantities if all of them are, otherwise
+  // bytewise; objects without a key first. The sort is stable. A single object needs no key. BadRequest if no object
+  // has a key, or keys cannot be compared.
   Result<std::vector<size_t>> sorted(std::span<const std::optional<Value>> keys) const;
 
  private:
   std::string path_;
 };
 
-// What -o says.
+// The output format given by -o.
 struct Output {
   enum class Form : uint8_t { Table, Wide, Yaml, Json, Name, JsonPath, CustomColumns };
   Form form = Form::Table;
   std::shared_ptr<const JsonPathTemplate> json_path;
   std::shared_ptr<const CustomColumns> columns;
-  bool reads_managed_fields = false;  // The template or the columns look at them.
+  bool reads_managed_fields = false;  // The template or the columns refer to managedFields.
 
   // kubectl's: wide, yaml, json, name, jsonpath=..., jsonpath-file=..., custom-columns=..., custom-columns-file=...
   static Result<Output> parse(const std::string& text);

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 
 codec::Document parse(std::string_view yaml) { return std::move(*codec::parse_yaml(std::string(yaml))); }
 
-TEST(TableWriter, ColumnsAreThreeBlanksApartAndNeverBecomeNarrower) {
+TEST(TableWriter, ColumnsAreThreeSpacesApartAndNeverNarrower) {
   TableWriter table;
   table.add({"NAME", "AGE"});
   table.add({"a-long-name", "1s"});
@@ -67,7 +67,7 @@ TEST(JsonPath, PrintsTemplates) {
   for (const char* bad : {"{.a", "{range .items[*]}x", "{end}"}) EXPECT_FALSE(JsonPathTemplate::parse(bad)) << bad;
 }
 
-TEST(Columns, ShowMapsAsGoDoesAndNothingAsNone) {
+TEST(Columns, ShowMapsAsInGoAndMissingValuesAsNone) {
   Result<CustomColumns> columns = CustomColumns::parse("N:.name,M:.map,X:.none,L:.list");
   ASSERT_TRUE(columns);
   EXPECT_THAT(columns->headers(), ElementsAre("N", "M", "X", "L"));
@@ -76,7 +76,7 @@ TEST(Columns, ShowMapsAsGoDoesAndNothingAsNone) {
   EXPECT_FALSE(CustomColumns::parse("N"));
 }
 
-TEST(SortOrder, PutsWhatHasNoKeyFirstAndComparesByWhatKeysAre) {
+TEST(SortOrder, PutsMissingKeysFirstAndComparesByType) {
   const codec::Document document = parse(R"([
     {"n": "a", "count": 10, "size": "1Gi", "text": "b"},
     {"n": "b", "count": 9, "size": "500M", "text": "a"},
@@ -101,7 +101,7 @@ TEST(SortOrder, PutsWhatHasNoKeyFirstAndComparesByWhatKeysAre) {
   EXPECT_TRUE(SortOrder::parse(".nothing")->sorted(none)) << "one object needs no order";
 }
 
-TEST(Output, KnowsItsForms) {
+TEST(Output, ParsesFormats) {
   EXPECT_TRUE(Output::parse("")->is_table());
   EXPECT_TRUE(Output::parse("wide")->is_table());
   EXPECT_EQ(Output::parse("jsonpath={.a}")->form, Output::Form::JsonPath);

@@ -6,7 +6,9 @@
 
 #include "auth/auth.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "base/url.h"
 #include "cli/commands.h"
 #include "discovery/discovery.h"
 #include "server/server.h"
@@ -46,8 +48,7 @@ int serve(ServeFlags& flags) {
   server::Options& o = flags.options;
   if (!flags.bind_address.empty() || flags.secure_port >= 0) {
     const std::string host = flags.bind_address.empty() ? "0.0.0.0" : flags.bind_address;
-    const bool v6 = host.find(':') != std::string::npos;
-    o.listen = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(flags.secure_port < 0 ? 6443 : flags.secure_port);
+    o.listen = host_port(host, flags.secure_port < 0 ? 6443 : flags.secure_port);
   }
   for (const std::string& text : flags.feature_gates) {
     Result<Gates> gates = o.gates.parse(text);
@@ -74,7 +75,7 @@ int serve(ServeFlags& flags) {
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
   log::configure(flags.verbosity, flags.log_format == "json" ? log::Format::Json : log::Format::Text);
 
-  // Blocked in all threads started from here on; sigwait below takes them.
+  // Blocked in all threads started from here on; received by sigwait below.
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -119,289 +120,375 @@ int serve(ServeFlags& flags) {
   return 0;
 }
 
+void add_storage_flags(CLI::App& command, ServeFlags& flags) {
+  server::Options& o = flags.options;
+  const char* const storage = "Storage";
+  command
+      .add_option("--data-dir", o.data_dir,
+                  "Directory of the embedded store, keys (pki/) and kubeconfig; created if missing")
+      ->group(storage);
+  command
+      .add_flag("--unsafe-no-fsync", o.unsafe_no_fsync,
+                "Acknowledge writes before they are on disk: faster, but a power loss may lose the latest writes")
+      ->group(storage);
+  command
+      .add_option(
+          "--etcd-servers", o.etcd_servers,
+          "List of etcd servers to connect with (scheme://ip:port), comma separated; replaces the embedded store")
+      ->delimiter(',')
+      ->group(storage);
+  command
+      .add_option(
+          "--etcd-servers-overrides", o.etcd_servers_overrides,
+          "Per-resource etcd servers overrides, comma separated: group/resource#servers, where servers are URLs "
+          "separated by semicolons")
+      ->delimiter(',')
+      ->group(storage);
+  command
+      .add_option("--etcd-compaction-interval", flags.etcd_compaction_interval,
+                  "Interval of compaction requests to etcd; 0 disables them")
+      ->group(storage);
+  command.add_option("--etcd-prefix", o.etcd_prefix, "Prefix to prepend to all resource paths in etcd")
+      ->capture_default_str()
+      ->group(storage);
+  command.add_option("--etcd-cafile", o.etcd_cafile, "Certificate Authority file used to secure etcd communication")
+      ->group(storage);
+  command.add_option("--etcd-certfile", o.etcd_certfile, "Certificate file used to secure etcd communication")
+      ->group(storage);
+  command.add_option("--etcd-keyfile", o.etcd_keyfile, "Key file used to secure etcd communication")->group(storage);
+}
+
+void add_network_flags(CLI::App& command, ServeFlags& flags) {
+  server::Options& o = flags.options;
+  const char* const network = "Network";
+  command.add_option("--listen", o.listen, "ADDRESS:PORT to serve HTTPS on; port 0 picks a free one")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option(
+          "--listen-cleartext", o.listen_cleartext,
+          "Loopback ADDRESS:PORT or unix:PATH to serve HTTP on, in addition to --listen; clients still authenticate")
+      ->group(network);
+  command.add_option("--bind-address", flags.bind_address, "IP address to serve HTTPS on, with --secure-port")
+      ->group(network);
+  command.add_option("--secure-port", flags.secure_port, "Port to serve HTTPS on, with --bind-address")->group(network);
+  command
+      .add_option("--advertise-address", o.advertise_address, "IP address on which to advertise the server to clients")
+      ->group(network);
+  command
+      .add_option("--service-cluster-ip-range", o.service_cluster_ip_range,
+                  "CIDR range from which to assign service cluster IPs")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--service-node-port-range", o.service_node_port_range,
+                  "Port range to reserve for services of type NodePort")
+      ->capture_default_str()
+      ->group(network);
+  command.add_option("--threads", o.threads, "Number of event loops that serve connections")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256))
+      ->group(network);
+  command
+      .add_option("--http2-max-streams-per-connection", o.http2_max_streams_per_connection,
+                  "Maximum number of streams per HTTP/2 connection; 0 means 100")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--max-connections", o.max_connections,
+                  "Maximum number of client connections, capped by the open file limit")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--max-unauthenticated-connections", o.max_unauthenticated_connections,
+                  "Maximum number of connections that have not made an authenticated request yet")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--max-unauthenticated-connections-per-address", o.max_unauthenticated_connections_per_address,
+                  "Maximum number of unauthenticated connections per client address (per /64 network for IPv6)")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--request-timeout", flags.request_timeout,
+                  "Duration after which a request other than a watch times out")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--min-request-timeout", flags.min_request_timeout,
+                  "Minimum number of seconds that a watch without timeoutSeconds stays open; the maximum is twice that")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30))
+      ->group(network);
+  command
+      .add_option("--shutdown-grace-seconds", flags.grace_seconds, "Seconds to wait for active requests after SIGTERM")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 3600))
+      ->group(network);
+  command
+      .add_option("--strict-transport-security-directives", o.strict_transport_security_directives,
+                  "List of directives for HSTS, comma separated, such as max-age=31536000,includeSubDomains,preload")
+      ->delimiter(',')
+      ->group(network);
+  command
+      .add_option(
+          "--proxy-client-cert-file", o.proxy_client_cert_file,
+          "Client certificate for calls to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not set")
+      ->group(network);
+  command.add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
+      ->group(network);
+  command
+      .add_option(
+          "--endpoint-reconciler-type", o.endpoint_reconciler_type,
+          "Endpoint reconciler for the kubernetes Service of servers that share an etcd: lease (endpoints of servers "
+          "with a live lease), master-count (of --apiserver-count servers) or none; with the embedded store, lease and "
+          "master-count write the endpoints once")
+      ->check(CLI::IsMember({"lease", "master-count", "none"}))
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--apiserver-count", o.apiserver_count,
+                  "Number of API servers, with --endpoint-reconciler-type=master-count")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--enable-aggregator-routing", o.enable_aggregator_routing,
+                  "Connect to webhooks and aggregated API servers at endpoint IPs rather than at the cluster IP")
+      ->capture_default_str()
+      ->group(network);
+}
+
+void add_access_flags(CLI::App& command, ServeFlags& flags) {
+  server::Options& o = flags.options;
+  const char* const access = "Authentication and authorization";
+  command.add_option("--cert-dir", o.cert_dir, "Directory of keys and certificates; DATA-DIR/pki if not set")
+      ->group(access);
+  command
+      .add_option("--tls-cert-file", o.tls_cert_file,
+                  "Serving certificate and chain; generated in --cert-dir if not set")
+      ->group(access);
+  command.add_option("--tls-private-key-file", o.tls_private_key_file, "Private key for --tls-cert-file")
+      ->group(access);
+  command
+      .add_option(
+          "--tls-sni-cert-key", o.tls_sni_cert_keys,
+          "Certificate and key for host names, by default those in the certificate: CERT,KEY[:NAME,NAME...]; may be "
+          "repeated")
+      ->group(access);
+  command
+      .add_option_function<std::string>(
+          "--tls-min-version",
+          [&o](const std::string& version) {
+            using Version = net::TlsOptions::Version;
+            o.tls.min_version = version == "VersionTLS13" ? Version::Tls13 : Version::Tls12;
+          },
+          "Minimum TLS version supported: VersionTLS12 or VersionTLS13")
+      ->default_str("VersionTLS12")
+      ->check(CLI::IsMember({"VersionTLS12", "VersionTLS13"}))
+      ->group(access);
+  command
+      .add_option(
+          "--tls-cipher-suites", o.tls.cipher_suites,
+          "Comma-separated list of TLS 1.2 cipher suites, in order of preference; by default those with forward "
+          "secrecy and authenticated encryption")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--client-ca-file", o.client_ca_file,
+                  "CA bundle for client certificates; CommonName is the user, Organization the groups")
+      ->group(access);
+  command
+      .add_option("--token-auth-file", o.token_auth_file, "CSV file of bearer tokens: token,user,uid,\"group,group\"")
+      ->group(access);
+  command.add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
+      ->capture_default_str()
+      ->group(access);
+  command
+      .add_option(
+          "--authorization-mode", o.authorization_modes,
+          "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted alongside RBAC and grants nothing")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option(
+          "--authorization-config", o.authorization_config,
+          "File with an AuthorizationConfiguration (apiserver.config.k8s.io) that names the authorizers; mutually "
+          "exclusive with --authorization-mode")
+      ->group(access);
+  command
+      .add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
+                  "CA bundle for front proxies, which identify users in request headers")
+      ->group(access);
+  command
+      .add_option("--requestheader-allowed-names", o.requestheader_allowed_names,
+                  "List of CommonNames that a front proxy may have; any if empty")
+      ->delimiter(',')
+      ->group(access);
+  o.requestheader_username_headers = {"X-Remote-User"};
+  o.requestheader_group_headers = {"X-Remote-Group"};
+  o.requestheader_extra_headers_prefix = {"X-Remote-Extra-"};
+  command
+      .add_option("--requestheader-username-headers", o.requestheader_username_headers,
+                  "List of request headers to inspect for usernames")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--requestheader-uid-headers", o.requestheader_uid_headers,
+                  "List of request headers to inspect for UIDs")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--requestheader-group-headers", o.requestheader_group_headers,
+                  "List of request headers to inspect for groups")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--requestheader-extra-headers-prefix", o.requestheader_extra_headers_prefix,
+                  "List of request header prefixes to inspect for extra attributes of the user")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--service-account-issuer", o.service_account_issuers,
+                  "Issuer of service account tokens; if repeated, the first issues tokens and all are accepted")
+      ->allow_extra_args(false)
+      ->group(access);
+  command
+      .add_option("--service-account-key-file", o.service_account_key_files,
+                  "Public key to verify service account tokens; may be repeated; DATA-DIR/pki/sa.pub if not set")
+      ->group(access);
+  command
+      .add_option("--service-account-signing-key-file", o.service_account_signing_key_file,
+                  "Private key to sign service account tokens; DATA-DIR/pki/sa.key if not set")
+      ->group(access);
+  command
+      .add_option("--service-account-signing-endpoint", o.service_account_signing_endpoint,
+                  "Path to the socket where an external JWT signer is listening; mutually exclusive with "
+                  "--service-account-signing-key-file and --service-account-key-file")
+      ->group(access);
+  command
+      .add_option("--service-account-jwks-uri", o.service_account_jwks_uri,
+                  "Overrides the URI for the JSON Web Key Set in the OpenID discovery document")
+      ->group(access);
+  command
+      .add_option("--api-audiences", o.api_audiences,
+                  "Identifiers of the API as a token audience; the issuers if not set")
+      ->delimiter(',')
+      ->group(access);
+  command
+      .add_option("--service-account-extend-token-expiration", o.service_account_extend_token_expiration,
+                  "Extend the expiration of tokens injected into pods to one year, for clients that never reload them")
+      ->capture_default_str()
+      ->group(access);
+  command
+      .add_option("--service-account-max-token-expiration", flags.max_token_expiration,
+                  "Maximum validity duration of a service account token, such as 24h; 0 means no maximum")
+      ->group(access);
+}
+
+void add_audit_flags(CLI::App& command, ServeFlags& flags) {
+  server::Options& o = flags.options;
+  const char* const audit = "Audit";
+  command
+      .add_option("--audit-policy-file", o.audit_policy_file, "File that defines the audit policy (audit.k8s.io/v1)")
+      ->group(audit);
+  command
+      .add_option("--audit-log-path", o.audit_log_path, "File that audit events are logged to; - means standard output")
+      ->group(audit);
+  command
+      .add_option("--audit-log-maxsize", o.audit_log_maxsize, "Maximum size in megabytes before rotation; 0 means 100")
+      ->group(audit);
+  command
+      .add_option("--audit-log-maxbackup", o.audit_log_maxbackup,
+                  "Maximum number of rotated files to keep; 0 means all")
+      ->group(audit);
+  command
+      .add_option("--audit-log-maxage", o.audit_log_maxage,
+                  "Maximum number of days to keep rotated files; 0 means forever")
+      ->group(audit);
+}
+
+void add_behaviour_flags(CLI::App& command, ServeFlags& flags) {
+  server::Options& o = flags.options;
+  const char* const behaviour = "API behaviour";
+  command
+      .add_option("--max-requests-inflight", o.max_requests_inflight,
+                  "Summed with --max-mutating-requests-inflight to the server's total concurrency limit")
+      ->capture_default_str()
+      ->group(behaviour);
+  command
+      .add_option("--max-mutating-requests-inflight", o.max_mutating_requests_inflight,
+                  "Summed with --max-requests-inflight to the server's total concurrency limit")
+      ->capture_default_str()
+      ->group(behaviour);
+  command
+      .add_option("--controllers", o.controllers,
+                  "List of embedded controllers to run: * for all, none, NAME to enable, -NAME to disable")
+      ->delimiter(',')
+      ->group(behaviour);
+  command
+      .add_option("--enable-admission-plugins", o.enable_admission_plugins,
+                  "Admission plugins to enable in addition to those enabled by default")
+      ->delimiter(',')
+      ->group(behaviour);
+  command
+      .add_option("--disable-admission-plugins", o.disable_admission_plugins,
+                  "Admission plugins to disable although they are enabled by default")
+      ->delimiter(',')
+      ->group(behaviour);
+  command
+      .add_option("--admission-control-config-file", o.admission_control_config_file,
+                  "File with admission control configuration (AdmissionConfiguration of apiserver.config.k8s.io/v1)")
+      ->group(behaviour);
+  command.add_option("--allow-privileged", o.allow_privileged, "Allow privileged containers")
+      ->capture_default_str()
+      ->group(behaviour);
+  command.add_option("--event-ttl", flags.event_ttl, "Duration to retain events, such as 1h0m0s, 90m or 3600s")
+      ->capture_default_str()
+      ->group(behaviour);
+  command
+      .add_option(
+          "--watch-cache", o.watch_cache,
+          "Serve reads with resourceVersion=0 from the watch cache; if false, they return the latest state and honour "
+          "a limit")
+      ->capture_default_str()
+      ->group(behaviour);
+  command
+      .add_option("--feature-gates", flags.feature_gates, "List of Name=true|false pairs, comma separated; see below")
+      ->group(behaviour);
+  command
+      .add_option("--runtime-config", flags.runtime_config,
+                  "Versions and resources to serve or not: GROUP/VERSION=true|false, "
+                  "GROUP/VERSION/RESOURCE=true|false, api/ga, "
+                  "api/beta or api/all; off by default: admissionregistration.k8s.io/v1beta1")
+      ->delimiter(',')
+      ->group(behaviour);
+  command.add_option("-v,--v", flags.verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
+      ->capture_default_str()
+      ->group(behaviour);
+  command.add_option("--log-format", flags.log_format, "Log format: text or json")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "json"}))
+      ->group(behaviour);
+}
+
 }  // namespace
 
 Command add_serve(CLI::App& app) {
   auto flags = std::make_shared<ServeFlags>();
-  server::Options& o = flags->options;
   CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API");
   c->add_option("--config", flags->config,
                 "File of flags, one name = value per line; the command line takes precedence");
   c->footer("\n" + gates_table() +
             "\nSIGTERM closes watches and waits for other requests; SIGHUP reloads certificates, CAs and tokens.");
 
-  const char* const storage = "Storage";
-  c->add_option("--data-dir", o.data_dir,
-                "Directory of the embedded store, keys (pki/) and kubeconfig; created if missing")
-      ->group(storage);
-  c->add_flag("--unsafe-no-fsync", o.unsafe_no_fsync,
-              "Acknowledge writes before they are on disk: faster, but a power loss may lose the newest")
-      ->group(storage);
-  c->add_option("--etcd-servers", o.etcd_servers,
-                "List of etcd servers to connect with (scheme://ip:port), comma separated; replaces the embedded store")
-      ->delimiter(',')
-      ->group(storage);
-  c->add_option("--etcd-servers-overrides", o.etcd_servers_overrides,
-                "Resources that are kept in other etcd servers, comma separated: group/resource#servers, where servers "
-                "are separated by semicolons")
-      ->delimiter(',')
-      ->group(storage);
-  c->add_option("--etcd-compaction-interval", flags->etcd_compaction_interval,
-                "Interval of compaction requests to etcd; 0 disables them")
-      ->group(storage);
-  c->add_option("--etcd-prefix", o.etcd_prefix, "Prefix to prepend to all resource paths in etcd")
-      ->capture_default_str()
-      ->group(storage);
-  c->add_option("--etcd-cafile", o.etcd_cafile, "Certificate Authority file used to secure etcd communication")
-      ->group(storage);
-  c->add_option("--etcd-certfile", o.etcd_certfile, "Certificate file used to secure etcd communication")
-      ->group(storage);
-  c->add_option("--etcd-keyfile", o.etcd_keyfile, "Key file used to secure etcd communication")->group(storage);
-
-  const char* const network = "Network";
-  c->add_option("--listen", o.listen, "ADDRESS:PORT to serve HTTPS on; port 0 picks a free one")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option(
-       "--listen-cleartext", o.listen_cleartext,
-       "Loopback ADDRESS:PORT or unix:PATH to serve HTTP on, in addition to --listen; clients still authenticate")
-      ->group(network);
-  c->add_option("--bind-address", flags->bind_address, "IP address to serve HTTPS on, with --secure-port")
-      ->group(network);
-  c->add_option("--secure-port", flags->secure_port, "Port to serve HTTPS on, with --bind-address")->group(network);
-  c->add_option("--advertise-address", o.advertise_address, "IP address on which to advertise the server to clients")
-      ->group(network);
-  c->add_option("--service-cluster-ip-range", o.service_cluster_ip_range,
-                "CIDR range from which to assign service cluster IPs")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--service-node-port-range", o.service_node_port_range,
-                "Port range to reserve for services of type NodePort")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--threads", o.threads, "Number of event loops that serve connections")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256))
-      ->group(network);
-  c->add_option("--http2-max-streams-per-connection", o.http2_max_streams_per_connection,
-                "Maximum number of streams per HTTP/2 connection; 0 means 100")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--max-connections", o.max_connections,
-                "Maximum number of client connections, at most what the limit of open files allows")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--max-unauthenticated-connections", o.max_unauthenticated_connections,
-                "Maximum number of connections without an authenticated request so far")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--max-unauthenticated-connections-per-address", o.max_unauthenticated_connections_per_address,
-                "Maximum number of unauthenticated connections per client address (per /64 network for IPv6)")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--request-timeout", flags->request_timeout,
-                "Duration after which a request other than a watch times out")
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--min-request-timeout", flags->min_request_timeout,
-                "Minimum number of seconds that a watch without timeoutSeconds stays open; the maximum is twice that")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 30))
-      ->group(network);
-  c->add_option("--shutdown-grace-seconds", flags->grace_seconds, "Seconds to wait for active requests after SIGTERM")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 3600))
-      ->group(network);
-  c->add_option("--strict-transport-security-directives", o.strict_transport_security_directives,
-                "List of directives for HSTS, comma separated, such as max-age=31536000,includeSubDomains,preload")
-      ->delimiter(',')
-      ->group(network);
-
-  const char* const access = "Authentication and authorization";
-  c->add_option("--cert-dir", o.cert_dir, "Directory of keys and certificates; DATA-DIR/pki if not set")->group(access);
-  c->add_option("--tls-cert-file", o.tls_cert_file, "Serving certificate and chain; generated in --cert-dir if not set")
-      ->group(access);
-  c->add_option("--tls-private-key-file", o.tls_private_key_file, "Private key for --tls-cert-file")->group(access);
-  c->add_option(
-       "--tls-sni-cert-key", o.tls_sni_cert_keys,
-       "Certificate and key for host names, by default those in the certificate: CERT,KEY[:NAME,NAME...]; may be "
-       "repeated")
-      ->group(access);
-  c->add_option_function<std::string>(
-       "--tls-min-version",
-       [&o](const std::string& version) {
-         using Version = net::TlsOptions::Version;
-         o.tls.min_version = version == "VersionTLS13" ? Version::Tls13 : Version::Tls12;
-       },
-       "Minimum TLS version supported: VersionTLS12 or VersionTLS13")
-      ->default_str("VersionTLS12")
-      ->check(CLI::IsMember({"VersionTLS12", "VersionTLS13"}))
-      ->group(access);
-  c->add_option("--tls-cipher-suites", o.tls.cipher_suites,
-                "Comma-separated list of TLS 1.2 cipher suites, in order of preference; by default those with forward "
-                "secrecy and authenticated encryption")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option("--client-ca-file", o.client_ca_file,
-                "CA bundle for client certificates; CommonName is the user, Organization the groups")
-      ->group(access);
-  c->add_option("--token-auth-file", o.token_auth_file, "CSV file of bearer tokens: token,user,uid,\"group,group\"")
-      ->group(access);
-  c->add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
-      ->capture_default_str()
-      ->group(access);
-  c->add_option(
-       "--authorization-mode", o.authorization_modes,
-       "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted alongside RBAC and grants nothing")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option(
-       "--authorization-config", o.authorization_config,
-       "File with an AuthorizationConfiguration (apiserver.config.k8s.io) that names the authorizers; mutually "
-       "exclusive with --authorization-mode")
-      ->group(access);
-  c->add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,
-                "CA bundle for front proxies, which identify users in request headers")
-      ->group(access);
-  c->add_option("--requestheader-allowed-names", o.requestheader_allowed_names,
-                "List of CommonNames that a front proxy may have; any if empty")
-      ->delimiter(',')
-      ->group(access);
-  o.requestheader_username_headers = {"X-Remote-User"};
-  o.requestheader_group_headers = {"X-Remote-Group"};
-  o.requestheader_extra_headers_prefix = {"X-Remote-Extra-"};
-  c->add_option("--requestheader-username-headers", o.requestheader_username_headers,
-                "List of request headers to inspect for usernames")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option("--requestheader-uid-headers", o.requestheader_uid_headers,
-                "List of request headers to inspect for UIDs")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option("--requestheader-group-headers", o.requestheader_group_headers,
-                "List of request headers to inspect for groups")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option("--requestheader-extra-headers-prefix", o.requestheader_extra_headers_prefix,
-                "List of request header prefixes to inspect for extra attributes of the user")
-      ->delimiter(',')
-      ->group(access);
-
-  c->add_option(
-       "--proxy-client-cert-file", o.proxy_client_cert_file,
-       "Client certificate for calls to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not set")
-      ->group(network);
-  c->add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
-      ->group(network);
-  c->add_option(
-       "--endpoint-reconciler-type", o.endpoint_reconciler_type,
-       "Endpoints of the Service kubernetes where servers share an etcd: lease (of the servers that keep a lease "
-       "alive), master-count (--apiserver-count of them) or none; with the embedded store, lease and master-count "
-       "write them once")
-      ->check(CLI::IsMember({"lease", "master-count", "none"}))
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--apiserver-count", o.apiserver_count,
-                "Number of API servers, with --endpoint-reconciler-type=master-count")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(network);
-  c->add_option("--enable-aggregator-routing", o.enable_aggregator_routing,
-                "Connect to webhooks and aggregated API servers at endpoint IPs rather than at the cluster IP")
-      ->capture_default_str()
-      ->group(network);
-
-  c->add_option("--service-account-issuer", o.service_account_issuers,
-                "Issuer of service account tokens; if repeated, the first issues tokens and all are accepted")
-      ->allow_extra_args(false)
-      ->group(access);
-  c->add_option("--service-account-key-file", o.service_account_key_files,
-                "Public key to verify service account tokens; may be repeated; DATA-DIR/pki/sa.pub if not set")
-      ->group(access);
-  c->add_option("--service-account-signing-key-file", o.service_account_signing_key_file,
-                "Private key to sign service account tokens; DATA-DIR/pki/sa.key if not set")
-      ->group(access);
-  c->add_option("--service-account-jwks-uri", o.service_account_jwks_uri,
-                "Overrides the URI for the JSON Web Key Set in the OpenID discovery document")
-      ->group(access);
-  c->add_option("--api-audiences", o.api_audiences,
-                "Identifiers of the API as a token audience; the issuers if not set")
-      ->delimiter(',')
-      ->group(access);
-  c->add_option("--service-account-extend-token-expiration", o.service_account_extend_token_expiration,
-                "Extend the expiration of tokens injected into pods to one year, for clients that never reload them")
-      ->capture_default_str()
-      ->group(access);
-  c->add_option("--service-account-max-token-expiration", flags->max_token_expiration,
-                "Maximum validity duration of a service account token, such as 24h; 0 means no maximum")
-      ->group(access);
-
-  const char* const audit = "Audit";
-  c->add_option("--audit-policy-file", o.audit_policy_file, "File that defines the audit policy (audit.k8s.io/v1)")
-      ->group(audit);
-  c->add_option("--audit-log-path", o.audit_log_path, "File that audit events are logged to; - means standard output")
-      ->group(audit);
-  c->add_option("--audit-log-maxsize", o.audit_log_maxsize, "Maximum size in megabytes before rotation; 0 means 100")
-      ->group(audit);
-  c->add_option("--audit-log-maxbackup", o.audit_log_maxbackup, "Maximum number of rotated files to keep; 0 means all")
-      ->group(audit);
-  c->add_option("--audit-log-maxage", o.audit_log_maxage,
-                "Maximum number of days to keep rotated files; 0 means forever")
-      ->group(audit);
-
-  const char* const behaviour = "API behaviour";
-  c->add_option("--max-requests-inflight", o.max_requests_inflight,
-                "Summed with --max-mutating-requests-inflight to the server's total concurrency limit")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option("--max-mutating-requests-inflight", o.max_mutating_requests_inflight,
-                "Summed with --max-requests-inflight to the server's total concurrency limit")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option("--controllers", o.controllers,
-                "List of embedded controllers to run: * for all, none, NAME to enable, -NAME to disable")
-      ->delimiter(',')
-      ->group(behaviour);
-  c->add_option("--enable-admission-plugins", o.enable_admission_plugins,
-                "Admission plugins to enable in addition to those enabled by default")
-      ->delimiter(',')
-      ->group(behaviour);
-  c->add_option("--disable-admission-plugins", o.disable_admission_plugins,
-                "Admission plugins to disable although they are enabled by default")
-      ->delimiter(',')
-      ->group(behaviour);
-  c->add_option("--admission-control-config-file", o.admission_control_config_file,
-                "File with admission control configuration (AdmissionConfiguration of apiserver.config.k8s.io/v1)")
-      ->group(behaviour);
-  c->add_option("--allow-privileged", o.allow_privileged, "Allow privileged containers")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option("--event-ttl", flags->event_ttl, "Duration to retain events, such as 1h0m0s, 90m or 3600s")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option(
-       "--watch-cache", o.watch_cache,
-       "Answer reads that allow it (resourceVersion=0) from the watch cache; if false, they are as fresh as the "
-       "store, and a limit counts in each of them")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option("--feature-gates", flags->feature_gates, "List of Name=true|false pairs, comma separated; see below")
-      ->group(behaviour);
-  c->add_option(
-       "--runtime-config", flags->runtime_config,
-       "Beta versions to serve: GROUP/VERSION=true|false, GROUP/VERSION/RESOURCE=true|false, api/beta or api/all; "
-       "available: admissionregistration.k8s.io/v1beta1")
-      ->delimiter(',')
-      ->group(behaviour);
-  c->add_option("-v,--v", flags->verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
-      ->capture_default_str()
-      ->group(behaviour);
-  c->add_option("--log-format", flags->log_format, "Log format: text or json")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"text", "json"}))
-      ->group(behaviour);
-  // A repeated list adds up, any other repeated flag takes its last value; a list never consumes the arguments after
-  // it.
+  add_storage_flags(*c, *flags);
+  add_network_flags(*c, *flags);
+  add_access_flags(*c, *flags);
+  add_audit_flags(*c, *flags);
+  add_behaviour_flags(*c, *flags);
+  // Values of a repeated list flag accumulate; the last value of any other repeated flag wins. A list never consumes
+  // the arguments after it.
   for (CLI::Option* option : c->get_options()) {
     if (option->get_items_expected_max() > 1) {
       option->allow_extra_args(false);
@@ -443,13 +530,13 @@ Command add_kubeconfig(CLI::App& app) {
       ->check(CLI::Range(1, 3650));
   return [flags] {
     const std::string pki = flags->data_dir + "/pki";
-    Result<std::string> ca = auth::read_file(pki + "/ca.crt");
+    Result<std::string> ca = read_file(pki + "/ca.crt");
     if (!ca) return fail(ca.error().message.c_str());
-    Result<std::string> key = auth::read_file(pki + "/ca.key");
+    Result<std::string> key = read_file(pki + "/ca.key");
     if (!key) return fail(key.error().message.c_str());
     std::string url = flags->server;
     if (url.empty()) {
-      Result<std::string> admin = auth::read_file(flags->data_dir + "/kubeconfig");
+      Result<std::string> admin = read_file(flags->data_dir + "/kubeconfig");
       if (!admin) return fail((admin.error().message + "; start the server or give --server").c_str());
       const size_t at = admin->find("server: ");
       if (at != std::string::npos) url = admin->substr(at + 8, admin->find('\n', at) - at - 8);

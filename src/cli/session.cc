@@ -10,6 +10,7 @@
 
 #include "auth/auth.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "server/server.h"
@@ -30,7 +31,7 @@ void add_connection_flags(CLI::App& command, ConnectionFlags& flags) {
   option("--tls-server-name", flags.tls_server_name, "Name to verify in the server's certificate; default: its host");
   command.add_flag("--insecure-skip-tls-verify", flags.insecure, "Do not verify the server's certificate")
       ->group(kConnectionGroup);
-  option("--client-certificate", flags.certificate_file, "File with the client certificate; needs --client-key");
+  option("--client-certificate", flags.certificate_file, "File with the client certificate; requires --client-key");
   option("--client-key", flags.key_file, "Private key for --client-certificate");
   option("--token", flags.token, "Bearer token for authentication");
   option("--username", flags.username, "User name for basic authentication");
@@ -66,7 +67,7 @@ bool has_kubeconfig() {
   return getenv("KUBERNETES_SERVICE_HOST") != nullptr;
 }
 
-// What the flags say, over what the kubeconfig says.
+// The kubeconfig, overridden by the flags.
 Result<client::Config> config_of(const ConnectionFlags& flags) {
   client::Config config;
   if (flags.kubeconfig.empty() && flags.server.empty() && !has_kubeconfig()) return bad_request(std::string(kNoServer));
@@ -85,16 +86,16 @@ Result<client::Config> config_of(const ConnectionFlags& flags) {
   if (!flags.server.empty()) config.server = flags.server;
   if (!flags.tls_server_name.empty()) config.tls_server_name = flags.tls_server_name;
   if (!flags.ca_file.empty()) {
-    Result<std::string> pem = auth::read_file(flags.ca_file);
+    Result<std::string> pem = read_file(flags.ca_file);
     if (!pem) return pem.take_error();
     config.ca_pem = std::move(*pem);
   }
   if (flags.certificate_file.empty() != flags.key_file.empty()) {
-    return bad_request("--client-certificate and --client-key need each other");
+    return bad_request("--client-certificate and --client-key must be used together");
   }
   const bool other_user = !flags.certificate_file.empty() || !flags.token.empty() || !flags.username.empty();
   if (other_user) {
-    // One way to prove who we are replaces all that the kubeconfig has.
+    // Credentials from a flag replace all credentials of the kubeconfig.
     config.certificate_pem.clear();
     config.key_pem.clear();
     config.certificate_file = flags.certificate_file;
@@ -106,14 +107,14 @@ Result<client::Config> config_of(const ConnectionFlags& flags) {
     config.exec.reset();
   }
   if (!flags.certificate_file.empty()) {
-    Result<std::string> certificate = auth::read_file(flags.certificate_file), key = auth::read_file(flags.key_file);
+    Result<std::string> certificate = read_file(flags.certificate_file), key = read_file(flags.key_file);
     if (!certificate) return certificate.take_error();
     if (!key) return key.take_error();
     config.certificate_pem = std::move(*certificate);
     config.key_pem = std::move(*key);
   }
   if (flags.as.empty() && (!flags.as_uid.empty() || !flags.as_groups.empty())) {
-    return bad_request("--as-uid and --as-group need --as USER");
+    return bad_request("--as-uid and --as-group require --as USER");
   }
   if (!flags.as.empty()) config.impersonate = {flags.as, flags.as_uid, flags.as_groups, {}};
   if (flags.insecure) {
@@ -132,7 +133,7 @@ Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed
   const std::string space = flags.space.empty() ? config.default_namespace : flags.space;
 
   client::Options options;
-  options.field_manager.clear();  // Each command names its own, or leaves it to the manifest.
+  options.field_manager.clear();  // Each command sets its own, or leaves it to the manifest.
   options.user_agent = "holdfast/" + std::string(server::holdfast_version());
   if (managed_fields == ManagedFields::Dropped) options.drop_fields = {std::string(client::kManagedFields)};
   options.encoding = client::Encoding::Json;  // Objects are shown as the server writes them.
@@ -155,7 +156,7 @@ std::string space_for(const Session& session, const client::Resource& resource) 
 
 namespace {
 
-// In whatever version: one of each is enough, and discovery puts the preferred one first.
+// Ignores the version: one is enough, and discovery lists the preferred one first.
 bool has_resource(const std::vector<client::Resource>& resources, const client::Resource& resource) {
   return std::any_of(resources.begin(), resources.end(), [&](const client::Resource& other) {
     return other.group == resource.group && other.plural == resource.plural;
@@ -227,12 +228,12 @@ Result<Unit> each_object(const Session& session, const Target& target, const std
   do {
     Result<client::Object> page = api.list(options).wait();
     if (!page && page.error().reason == Reason::Expired && !page.error().continue_token.empty()) {
-      options.continue_token = page.error().continue_token;  // The rest as it is now.
+      options.continue_token = page.error().continue_token;  // Expired: read the rest at the current version.
       continue;
     }
     if (!page) return page.take_error();
     for (const Value& item : page->root().items_at("items")) {
-      // Items leave out what their list says.
+      // List items omit apiVersion and kind.
       Arena arena;
       Value object = with_member(arena, item, "kind", Value::string(target.resource.kind));
       object = with_member(arena, object, "apiVersion", Value::string(arena, target.resource.api_version()));

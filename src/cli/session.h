@@ -1,4 +1,4 @@
-// What the commands for running servers share: where the server is, which objects are meant, and how errors are shown.
+// Shared by the commands that talk to a server: the connection, the selection of objects, and the display of errors.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct ConnectionFlags {
   std::string certificate_file, key_file, token, username, password;
   std::string as, as_uid;
   std::vector<std::string> as_groups;
-  std::string space;  // Empty: that of the kubeconfig.
+  std::string space;  // Empty for the namespace of the kubeconfig.
   bool insecure = false;
   std::string request_timeout = "0";
 };
@@ -32,7 +32,7 @@ inline constexpr const char* kConnectionGroup = "Connection";
 void add_connection_flags(CLI::App& command, ConnectionFlags& flags);
 
 enum class ManagedFields : uint8_t {
-  Dropped,  // The server is asked to leave them out; where it does not, they are removed here.
+  Dropped,  // The server is asked to omit them; if it does not, they are removed here.
   Kept,
 };
 
@@ -42,23 +42,24 @@ struct Session {
   std::string space;  // The namespace that commands work in.
   std::string url;
 };
-// Errors say what to do: which flag, variable or file is missing.
+// Errors are actionable: they name the missing flag, variable or file.
 Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields = ManagedFields::Kept);
 
-// --- Which objects
+// --- Selecting objects
 
 struct Target {
   client::Resource resource;
-  std::string name;  // Empty: all there are.
+  std::string name;  // Empty for all objects of the resource.
 };
-// KIND, KIND NAME..., KIND/NAME..., KIND,KIND, or a category such as "all", as kubectl takes them.
+// KIND, KIND NAME..., KIND/NAME..., KIND,KIND, or a category such as "all", as in kubectl.
 Result<std::vector<Target>> find_targets(const Session& session, const std::vector<std::string>& arguments);
 
-// The namespace to ask in for a resource: none for cluster-wide kinds.
+// The namespace for requests for a resource; empty for cluster-scoped kinds.
 std::string space_for(const Session& session, const client::Resource& resource);
 
-// Every object that a target means, page by page: the named one, or all in `space` that the selector matches. Each has
-// its apiVersion and kind, and lives as long as the call of `visit`. Stops at the first error, also of `visit`.
+// Visits every object of a target, page by page: the named one, or all in `space` that the selector matches. Each has
+// its apiVersion and kind, and is valid only during the call of `visit`. Stops at the first error, including one
+// returned by `visit`.
 using VisitObject = std::function<Result<Unit>(const Value& object)>;
 Result<Unit> each_object(const Session& session, const Target& target, const std::string& space,
                          const std::string& label_selector, const VisitObject& visit);
@@ -67,31 +68,31 @@ Result<Unit> each_object(const Session& session, const Target& target, const std
 Result<std::vector<client::Resource>> resources_with(const Session& session,
                                                      std::initializer_list<std::string_view> verbs);
 
-// Where a manifest's object lives: its kind, and its own namespace or the session's. The error begins with where the
-// manifest is.
+// The API for a manifest's object: its kind, in its own namespace or the session's. Errors begin with the manifest's
+// position.
 Result<client::Api<>> api_of(const Session& session, const Manifest& manifest);
 
 // --- Writing manifests
 
-// Flags that all writes have.
+// Flags common to all commands that write.
 void add_write_flags(CLI::App& command, std::string& dry_run, std::string& validate);
-// fieldValidation for --validate: true and strict, warn, false and ignore.
+// Maps --validate (true or strict, warn, false or ignore) to fieldValidation.
 std::string field_validation(const std::string& validate);
-// The owner to name in a request: the flag's; nothing where the manifest declares one (metadata.options.fieldManager),
-// for the server reads it there; else `otherwise`.
+// The field manager of a request: that of the flag; empty if the manifest declares one (metadata.options.fieldManager),
+// because the server reads it there; else `otherwise`.
 std::string manager_for(const Manifest& manifest, const std::string& flag, std::string_view otherwise);
-// The error with where the manifest is in front.
+// Prefixes the error with the manifest's position.
 Error at(const Manifest& manifest, Error error);
 
-// --- How things are named and errors shown
+// --- Display names and errors
 
 // "deployments.apps/web" for messages and -o name: "deployment.apps/web".
 std::string display_name(const client::Resource& resource, std::string_view name);
 
-// As kubectl words it: Error from server (NotFound): pods "web" not found. A server that cannot be reached: with what
-// to do about it.
+// As in kubectl: Error from server (NotFound): pods "web" not found. If the server cannot be reached, says what to do
+// about it.
 std::string error_text(const Session& session, const Error& error);
-// Prints it and returns the exit status.
+// Prints error_text() and returns the exit status.
 int fail_with(const Session& session, const Error& error);
 
 // Prints server warnings as kubectl does.

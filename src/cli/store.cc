@@ -1,4 +1,4 @@
-// holdfast store copy|check|backup|restore: moves and checks the data of a server.
+// holdfast store copy|check|backup|restore: copies and checks the data of a server.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,12 +42,12 @@ store::Location location_of(const std::string& text, const StoreFlags& flags) {
   return rocks;
 }
 
-// An etcd may be shared with others; an embedded store and its backups belong to the server alone.
+// An etcd may be shared with others; an embedded store and its backups contain only our keys.
 std::string copied_prefix(const StoreFlags& flags, bool etcd) { return etcd ? flags.etcd_prefix + "/" : "/"; }
 
 bool is_etcd(const store::Location& location) { return std::holds_alternative<store::EtcdOptions>(location); }
 
-// Progress on a single line that is rewritten; nothing when stderr is not a terminal.
+// Progress on a single line that is rewritten; prints nothing if stderr is not a terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(const char* verb) : verb_(verb), shown_(isatty(STDERR_FILENO) == 1) {}
@@ -81,7 +81,7 @@ std::string summary(const store::Moved& moved) {
 int move(const store::Location& from, const store::Location& to, const StoreFlags& flags, const char* verb,
          const std::string& target) {
   ProgressLine line(verb);
-  store::MoveOptions options;
+  store::CopyOptions options;
   options.prefix = copied_prefix(flags, is_etcd(from) || is_etcd(to));
   options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   if (is_etcd(to)) {

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/text.h"
+
 namespace holdfast::cli {
 
 namespace {
@@ -25,8 +27,6 @@ std::string with_code(const Terminal& terminal, std::string_view text, std::stri
   return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
 }
 
-bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
 }  // namespace
 
 Terminal Terminal::of_output() {
@@ -40,17 +40,13 @@ Terminal Terminal::of_output() {
   return terminal;
 }
 
-size_t shown_width(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) count += starts_character(c) ? 1 : 0;
-  return count;
-}
+size_t shown_width(std::string_view text) { return count_characters(text); }
 
 std::string shortened(std::string_view text, size_t columns) {
   if (shown_width(text) <= columns || columns == 0) return std::string(text);
   size_t count = 0, at = 0;
   while (at < text.size()) {
-    if (starts_character(text[at]) && ++count == columns) break;
+    if (!continues_character(text[at]) && ++count == columns) break;
     ++at;
   }
   return std::string(text.substr(0, at)) + "…";

@@ -1,4 +1,4 @@
-// What standard output is: a terminal with a width and colours, or a pipe.
+// Properties of standard output: a terminal with a width and colours, or a pipe.
 #pragma once
 
 #include <cstddef>
@@ -9,31 +9,31 @@ namespace holdfast::cli {
 
 struct Terminal {
   bool interactive = false;  // Standard output is a terminal.
-  bool colours = false;      // As well, and neither NO_COLOR nor TERM=dumb asks for none.
+  bool colours = false;      // Interactive, and neither NO_COLOR nor TERM=dumb disables colours.
   size_t columns = 80;
 
-  // How standard output is now.
+  // The current state of standard output.
   static Terminal of_output();
 };
 
-// Characters that a terminal shows for it: each code point counts as one.
+// Width on a terminal, counting each code point as one column.
 size_t shown_width(std::string_view text);
-// At most `columns` characters, the last one "…" where something was cut off.
+// Truncates to `columns` characters, the last of which is "…" if anything was cut off.
 std::string shortened(std::string_view text, size_t columns);
 std::string padded(std::string_view text, size_t columns);
 
-// In one of a few well distinguishable colours; `number` chooses.
+// In one of a few easily distinguishable colours, selected by `number`.
 std::string coloured(const Terminal& terminal, std::string_view text, size_t number);
 std::string dimmed(const Terminal& terminal, std::string_view text);
 std::string added(const Terminal& terminal, std::string_view text);    // Green.
 std::string removed(const Terminal& terminal, std::string_view text);  // Red.
 
-// Asks on the controlling terminal and returns the first key of `keys` that is pressed; 0 when there is no terminal.
+// Asks on the controlling terminal and returns the first key pressed that is in `keys`; 0 if there is no terminal.
 char ask_key(std::string_view question, std::string_view keys);
-// Whether questions can be asked: standard input and error are a terminal.
+// Whether the user can be prompted: standard input and standard error are terminals.
 bool can_ask();
 
-// One line on a terminal's standard error that is overwritten as work proceeds; nothing where that is not a terminal.
+// A progress line on standard error that is overwritten as work proceeds. Prints nothing if that is not a terminal.
 class Progress {
  public:
   explicit Progress(std::string what);

@@ -1,4 +1,4 @@
-// `holdfast top ownership`: what managedFields cost.
+// `holdfast top ownership`: the size of managedFields.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -66,7 +66,7 @@ int top_ownership(const TopFlags& flags) {
     const bool one_namespace = !flags.connection.space.empty() && !flags.all_namespaces;
     for (const client::Resource& resource : *listed) {
       if (one_namespace && !resource.namespaced) continue;
-      // Events are served twice.
+      // Events are served by two groups.
       if (resource.group != "events.k8s.io") targets.push_back({resource, ""});
     }
   }
@@ -80,7 +80,7 @@ int top_ownership(const TopFlags& flags) {
       progress.show(i + 1, targets.size(), targets[i].resource.plural);
       Cost cost;
       Result<Unit> measured = measure(*session, targets[i], everywhere, cost, managers);
-      // What may not be listed, or whose server does not respond, is left out.
+      // Skip resources that we may not list or whose aggregated server does not respond.
       if (!measured && (measured.error().code == 403 || measured.error().code >= 404)) continue;
       if (!measured) return fail_with(*session, measured.error());
       if (cost.objects == 0) continue;
@@ -111,9 +111,10 @@ int top_ownership(const TopFlags& flags) {
                 percent(cost.managed_bytes, all.managed_bytes)});
   }
   printf("%s\n", owners.take().c_str());
-  printf("A client that opts out reads %s less: each full list, and each cached object, is %s instead of %s.\n",
-         percent(all.managed_bytes, all.bytes).c_str(), shown_bytes(all.bytes - all.managed_bytes).c_str(),
-         shown_bytes(all.bytes).c_str());
+  printf(
+      "A client that opts out of managedFields reads %s less: a full list of these objects takes %s instead of %s.\n",
+      percent(all.managed_bytes, all.bytes).c_str(), shown_bytes(all.bytes - all.managed_bytes).c_str(),
+      shown_bytes(all.bytes).c_str());
   return 0;
 }
 
@@ -129,7 +130,7 @@ Command add_top(CLI::App& app) {
                       "Objects of all namespaces; default unless a KIND or a namespace is given");
   add_connection_flags(*ownership, flags->connection);
   ownership->footer(
-      "\nBytes are those of JSON, as clients receive them. docs/opting-out.md tells who can do without "
+      "\nSizes are in bytes of JSON, as received by clients. See docs/opting-out.md for clients that can do without "
       "managedFields.\n\n"
       "Examples:\n  holdfast top ownership\n  holdfast top ownership pods,deployments -A");
   c->require_subcommand(1);

@@ -22,7 +22,7 @@ struct WaitFlags {
   bool all_namespaces = false, all = false;
 };
 
-// What --for asks of an object.
+// The condition given by --for.
 struct Wanted {
   enum class Kind : uint8_t { Delete, Create, Condition, JsonPath } kind = Kind::Condition;
   std::string name, value;
@@ -77,7 +77,7 @@ Result<bool> Wanted::met(const Value* object) const {
       if (object == nullptr) return false;
       for (const Value& condition : object->items_at("status", "conditions")) {
         if (to_lower(condition.text_at("type")) != to_lower(name)) continue;
-        // What was observed of an older state says nothing of this one.
+        // A condition observed for an older generation does not count.
         const int64_t generation = object->int_at_or(0, "metadata", "generation");
         if (condition.int_at_or(generation, "observedGeneration") < generation) return false;
         return to_lower(condition.text_at("status")) == to_lower(value);
@@ -153,7 +153,7 @@ int wait(const WaitFlags& flags) {
     const Done done = [&](const Value* value) -> Result<bool> {
       const bool exists_already = value != nullptr || !std::exchange(first, false);
       if (!exists_already && wanted->kind != Wanted::Kind::Create) {
-        // Nothing to wait for: it has to be there to begin with.
+        // Do not wait for the object itself: it must exist to begin with.
         if (wanted->kind == Wanted::Kind::Delete) {
           absent = true;
           return true;

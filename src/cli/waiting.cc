@@ -17,7 +17,7 @@ Result<Unit> wait_until(const client::Api<>& api, const std::string& name, std::
   using Seconds = std::chrono::seconds;
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    // One object as a list: its version is where the watch continues, whether there is one or not.
+    // A list, so that there is a version to start the watch from even if the object does not exist.
     Result<client::Object> list = api.list({.field_selector = "metadata.name=" + name}).wait();
     if (!list) return list.take_error();
     const std::span<const Value> items = list->root().items_at("items");
@@ -33,7 +33,7 @@ Result<Unit> wait_until(const client::Api<>& api, const std::string& name, std::
     if (!watch) return watch.take_error();
     while (true) {
       Result<std::optional<client::WatchEvent>> event = watch->next().wait();
-      if (!event || !*event) break;  // Over, or broken: list again.
+      if (!event || !*event) break;  // Closed or failed: list again.
       if ((*event)->type == client::WatchEvent::Type::Bookmark) continue;
       const bool gone = (*event)->type == client::WatchEvent::Type::Deleted;
       met = done(gone ? nullptr : &(*event)->object.root());

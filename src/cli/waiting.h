@@ -1,4 +1,4 @@
-// Waiting for an object to become something.
+// Waiting for a condition on an object.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 
 namespace holdfast::cli {
 
-// Follows one object until `done` says so of it; null: it does not exist. Looks at least once. Timeout (the reason)
-// when `timeout` passes first; an error of `done` ends it too.
+// Watches one object until `done` returns true for it (null if the object does not exist). Checks at least once.
+// Reason::Timeout if `timeout` passes first; an error returned by `done` ends the wait.
 using Done = std::function<Result<bool>(const Value* object)>;
 Result<Unit> wait_until(const client::Api<>& api, const std::string& name, std::chrono::nanoseconds timeout,
                         const Done& done);
 
-// "30s", as flags give it: negative means a week.
+// Parses a flag such as "30s"; a negative duration means a week.
 Result<std::chrono::nanoseconds> parse_timeout(const std::string& text);
 
 }  // namespace holdfast::cli

@@ -1,11 +1,11 @@
-// `holdfast with`: a server for the time that a command runs.
+// `holdfast with`: runs a command with a temporary server.
 //
 //   with ---- fork ----> child: waits for the pipe ............. exec COMMAND -------> exits
 //     |                                               ^                                   |
-//     +-- server on a temporary folder, manifests ----+-- signals passed on ... SIGCHLD --+--> stop, remove, exit
+//     +-- server on a temporary folder, manifests ----+-- signals forwarded ... SIGCHLD --+--> stop, remove, exit
 //     status
 //
-// The child is made before any thread is, and dies with this process, as the server does.
+// The child is forked before any thread is started, and is terminated when this process ends.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -34,8 +34,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What env, timeout and other programs that run a command return when they fail themselves.
-constexpr int kOwnFailure = 125, kCannotRun = 126, kNoSuchCommand = 127;
+// Exit statuses of env, timeout and similar programs for failures of their own.
+constexpr int kSetupFailed = 125, kCannotRun = 126, kNoSuchCommand = 127;
 
 struct WithFlags {
   std::vector<std::string> crds, manifests, command;
@@ -43,9 +43,9 @@ struct WithFlags {
   bool keep = false;
 };
 
-int own_failure(const std::string& message) {
+int setup_failed(const std::string& message) {
   fail(message.c_str());
-  return kOwnFailure;
+  return kSetupFailed;
 }
 
 sigset_t handled_signals() {
@@ -56,18 +56,18 @@ sigset_t handled_signals() {
   return signals;
 }
 
-// The process that becomes the command when `go` has something to read, or ends when that is closed.
-[[noreturn]] void become(const std::vector<std::string>& command, const std::string& folder, int go,
-                         const sigset_t& mask, pid_t parent) {
+// Runs in the child: executes the command once a byte can be read from `go`, or exits if `go` is closed.
+[[noreturn]] void exec_command(const std::vector<std::string>& command, const std::string& folder, int go,
+                               const sigset_t& mask, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kOwnFailure);
+  if (getppid() != parent) _exit(kSetupFailed);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   char byte = 0;
   ssize_t got = 0;
   do {
     got = read(go, &byte, 1);
   } while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(kOwnFailure);
+  if (got != 1) _exit(kSetupFailed);
   setenv("KUBECONFIG", (folder + "/kubeconfig").c_str(), 1);
   setenv("USE_EXISTING_CLUSTER", "true", 1);
   setenv("KUBEBUILDER_ASSETS", (folder + "/assets").c_str(), 1);
@@ -82,8 +82,8 @@ sigset_t handled_signals() {
   _exit(error == ENOENT ? kNoSuchCommand : kCannotRun);
 }
 
-// Definitions first, each served before what comes next; then the other manifests in the order of their files.
-Result<Unit> fill(const std::string& kubeconfig, const WithFlags& flags) {
+// Applies CRDs first, each served before the next manifest; then the other manifests in file order.
+Result<Unit> apply_manifests(const std::string& kubeconfig, const WithFlags& flags) {
   if (flags.crds.empty() && flags.manifests.empty()) return Unit{};
   ConnectionFlags connection;
   connection.kubeconfig = kubeconfig;
@@ -106,7 +106,7 @@ Result<Unit> fill(const std::string& kubeconfig, const WithFlags& flags) {
   return Unit{};
 }
 
-// Processes that the command has started and left: ours since it ended (PR_SET_CHILD_SUBREAPER).
+// Processes that the command left behind; reparented to us when it ended (PR_SET_CHILD_SUBREAPER).
 std::vector<pid_t> orphans() {
   std::vector<pid_t> found;
   std::error_code ignored;
@@ -117,7 +117,7 @@ std::vector<pid_t> orphans() {
   return found;
 }
 
-void end_orphans() {
+void kill_orphans() {
   for (const int signal : {SIGTERM, SIGKILL}) {
     for (int tries = 0; tries < 100; ++tries) {
       while (waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -132,14 +132,14 @@ void end_orphans() {
   }
 }
 
-// Passes signals on until the command has ended; its exit status.
+// Forwards signals until the command has ended; returns its exit status.
 int wait_for(pid_t command, const sigset_t& signals) {
   while (true) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&signals, &info);
     if (signal < 0) continue;
     if (signal != SIGCHLD) {
-      // A terminal sends its signals to the command too.
+      // Signals from the terminal already reach the command.
       if (info.si_code != SI_KERNEL) kill(command, signal);
       continue;
     }
@@ -152,7 +152,7 @@ int wait_for(pid_t command, const sigset_t& signals) {
   }
 }
 
-// The server's log goes to a file; what we say ourselves still goes where standard error was.
+// Redirects the server's log to a file; our own messages still go to the original standard error.
 class LogFile {
  public:
   explicit LogFile(const std::string& path) : saved_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -179,14 +179,14 @@ int run_with_server(const WithFlags& flags, const std::string& folder) {
   pthread_sigmask(SIG_BLOCK, &signals, &before);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int go[2];
-  if (pipe2(go, O_CLOEXEC) != 0) return own_failure(std::string("pipe: ") + strerror(errno));
+  if (pipe2(go, O_CLOEXEC) != 0) return setup_failed(std::string("pipe: ") + strerror(errno));
   const pid_t self = getpid();
   fflush(nullptr);
   const pid_t command = fork();
-  if (command < 0) return own_failure(std::string("fork: ") + strerror(errno));
+  if (command < 0) return setup_failed(std::string("fork: ") + strerror(errno));
   if (command == 0) {
     close(go[1]);
-    become(flags.command, folder, go[0], before, self);
+    exec_command(flags.command, folder, go[0], before, self);
   }
   close(go[0]);
 
@@ -194,14 +194,14 @@ int run_with_server(const WithFlags& flags, const std::string& folder) {
   log::configure(0, log::Format::Text);
   const auto give_up = [&](const std::string& message) {
     log_file.restore();
-    close(go[1]);  // The child ends.
+    close(go[1]);  // The child exits.
     waitpid(command, nullptr, 0);
-    return own_failure(message);
+    return setup_failed(message);
   };
   server::Options options;
   options.data_dir = folder;
   options.listen = "127.0.0.1:0";
-  options.unsafe_no_fsync = true;  // Nothing outlives this run.
+  options.unsafe_no_fsync = true;  // The data is temporary.
   options.shutdown_grace = std::chrono::milliseconds(500);
   options.controllers.clear();
   for (const std::string_view name : split(flags.controllers, ',')) options.controllers.emplace_back(name);
@@ -209,22 +209,22 @@ int run_with_server(const WithFlags& flags, const std::string& folder) {
   if (!server) return give_up(server.error().message);
   Result<Unit> made = make_assets(folder + "/assets");
   if (!made) return give_up(made.error().message);
-  Result<Unit> filled = fill((*server)->kubeconfig_path(), flags);
+  Result<Unit> filled = apply_manifests((*server)->kubeconfig_path(), flags);
   if (!filled) return give_up(filled.error().message);
   if (write(go[1], "x", 1) != 1) return give_up(std::string("pipe: ") + strerror(errno));
   close(go[1]);
 
   const int status = wait_for(command, signals);
-  end_orphans();
+  kill_orphans();
   (*server)->stop();
   return status;
 }
 
 int with(const WithFlags& flags) {
-  if (flags.command.empty()) return own_failure("with: no command; usage: holdfast with [OPTIONS] -- COMMAND...");
+  if (flags.command.empty()) return setup_failed("with: no command; usage: holdfast with [OPTIONS] -- COMMAND...");
   std::error_code ignored;
   std::string folder = (fs::temp_directory_path(ignored) / "holdfast-with-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return own_failure(folder + ": " + strerror(errno));
+  if (mkdtemp(folder.data()) == nullptr) return setup_failed(folder + ": " + strerror(errno));
   const int status = run_with_server(flags, folder);
   if (!flags.keep) {
     fs::remove_all(folder, ignored);
@@ -257,10 +257,12 @@ Command add_with(CLI::App& app) {
   c->prefix_command(false);
   c->footer(
       "\nThe command finds the server through KUBECONFIG. USE_EXISTING_CLUSTER=true, KUBEBUILDER_ASSETS and\n"
-      "KUBE_API_TEST_DIR are set for suites that use envtest or kube-api-test. Signals are passed on to the command, "
-      "and its exit status is returned: 128 and the\n"
-      "signal's number if one ended it, 125 if the server failed, 126 and 127 if the command cannot be run. When the\n"
-      "command has ended, processes that it left behind are killed, and the server and its directory are removed.\n\n"
+      "KUBE_API_TEST_DIR are set for suites that use envtest or kube-api-test. Signals are forwarded to the command, "
+      "and\n"
+      "its exit status is returned: 128 plus the signal number if a signal ended it, 125 if the server failed, 126 or\n"
+      "127 if the command cannot be run. When the command has ended, processes that it left behind are killed, and "
+      "the\n"
+      "server and its directory are removed.\n\n"
       "Examples:\n"
       "  holdfast with -- kubectl get namespaces\n"
       "  holdfast with --crds config/crd -- go test ./...\n"

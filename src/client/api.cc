@@ -1,4 +1,4 @@
-// The verbs.
+// The resource verbs.
 #include "client/core.h"
 #include "codec/typed.h"
 #include "ownership/ownership.h"
@@ -7,15 +7,15 @@ namespace holdfast::client {
 
 namespace {
 
-// As Protobuf, where a client asked for that and the object is of its type, all of it: unknown fields are the server's
-// to complain about.
-bool set_protobuf_body(Sent& sent, const Value& value, const Resource& resource) {
+// Uses Protobuf if the client asked for it and all of the object fits its type: unknown fields are left to the server
+// to report.
+bool set_protobuf_body(PreparedRequest& sent, const Value& value, const Resource& resource) {
   const types::Resource* kind = types::find_kind(resource.group, resource.version, resource.kind);
   if (kind == nullptr || kind->type == nullptr || value.text_at("kind") != resource.kind ||
       value.text_at("apiVersion") != resource.api_version()) {
     return false;
   }
-  // An empty list of managedFields, which gives ownership up, does not exist in Protobuf.
+  // An empty managedFields list, which gives up ownership, cannot be expressed in Protobuf.
   if (const Value* managed = value.get("metadata", "managedFields"); managed != nullptr && managed->count() == 0) {
     return false;
   }
@@ -28,13 +28,13 @@ bool set_protobuf_body(Sent& sent, const Value& value, const Resource& resource)
   return true;
 }
 
-void set_body(Sent& sent, const Value& value, const Core& core) {
+void set_body(PreparedRequest& sent, const Value& value, const Core& core) {
   const bool cbor = core.cbor_bodies;
   sent.content_type = cbor ? "application/cbor" : "application/json";
   sent.body = cbor ? codec::encode_cbor(value) : codec::encode_json(value);
 }
 
-void set_object_body(Sent& sent, const Value& value, const Resource& resource, const Core& core) {
+void set_object_body(PreparedRequest& sent, const Value& value, const Resource& resource, const Core& core) {
   if (core.options.encoding == Encoding::Protobuf && set_protobuf_body(sent, value, resource)) return;
   set_body(sent, value, core);
 }
@@ -46,7 +46,7 @@ void add_write_options(std::string& target, const Options& client, std::string_v
   add_query(target, "fieldValidation", field_validation);
 }
 
-// What the rows of a table contain is not in the Accept header.
+// The Accept header does not say what the rows of a table contain.
 void add_shape(std::string& target, Shape shape) {
   if (shape == Shape::TableOfObjects) add_query(target, "includeObject", "Object");
 }
@@ -84,19 +84,19 @@ std::string delete_body(const DeleteOptions& options) {
   return codec::encode_json(body.build());
 }
 
-// Reads go by here once more, so that a typo is an error before anything is sent.
+// Fails without sending anything.
 Task<Result<Object>> refuse(Error error) { co_return error; }
 
-Task<Result<std::vector<Object>>> all_pages(std::shared_ptr<Core> core, Sent first, ListOptions options) {
+Task<Result<std::vector<Object>>> all_pages(std::shared_ptr<Core> core, PreparedRequest first, ListOptions options) {
   const Core::Use use(core);
   std::vector<Object> pages;
   bool restarted = false;
   while (true) {
-    Sent sent = first;
+    PreparedRequest sent = first;
     add_list_options(sent.target, options);
     Result<Object> page = co_await Core::send_for_object(core, std::move(sent), true);
     if (!page && page.error().code == 410 && !options.continue_token.empty() && !restarted) {
-      // The old state is gone in the middle of the pages: all of them again, of one state.
+      // The old state expired between pages: fetch all pages again, from one state.
       restarted = true;
       pages.clear();
       options.continue_token.clear();
@@ -104,7 +104,7 @@ Task<Result<std::vector<Object>>> all_pages(std::shared_ptr<Core> core, Sent fir
     }
     if (!page) co_return page.take_error();
     options.continue_token = page->root().text_at("metadata", "continue");
-    // The server's token stands for the version that the first page was of.
+    // The continue token implies the first page's version.
     options.resource_version.clear();
     options.resource_version_match.clear();
     pages.push_back(std::move(*page));
@@ -112,25 +112,41 @@ Task<Result<std::vector<Object>>> all_pages(std::shared_ptr<Core> core, Sent fir
   }
 }
 
-Task<Result<Object>> apply_with_markers(std::shared_ptr<Core> core, Sent sent, Task<Result<bool>> understood) {
+Task<Result<Object>> apply_with_markers(std::shared_ptr<Core> core, PreparedRequest sent,
+                                        Task<Result<bool>> understood) {
   Result<bool> yes = co_await understood;
   if (!yes) co_return yes.take_error();
   if (!*yes) {
-    co_return bad_request(
-        "the server does not understand unset markers: it would keep them as data, or refuse them as such");
+    co_return bad_request("the server does not support unset markers: it would store them as data or reject them");
   }
   co_return co_await Core::send_for_object(core, std::move(sent), false);
 }
 
+template <class Options>
+PreparedRequest write_request(const Core& core, const Resource& resource, std::string method, std::string_view space,
+                              std::string_view name, std::string_view subresource, const Options& options) {
+  PreparedRequest sent;
+  sent.method = std::move(method);
+  sent.target = core.path(resource, space, name, subresource);
+  add_write_options(sent.target, core.options, options.field_manager, options.dry_run, options.field_validation);
+  sent.accept = core.accept(resource);
+  return sent;
+}
+
+// The namespace of an API, or else that of the object.
+std::string_view space_of(const std::string& space, const Value& object) {
+  return space.empty() ? object.text_at("metadata", "namespace") : std::string_view(space);
+}
+
 }  // namespace
 
-Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core);
+Task<Result<bool>> fetch_marker_support(std::shared_ptr<Core> core);
 
 ApiBase::ApiBase(std::shared_ptr<Core> core, Resource resource, std::string space)
     : core_(std::move(core)), resource_(std::move(resource)), space_(std::move(space)) {}
 
 Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
-  Sent sent;
+  PreparedRequest sent;
   sent.target = core_->path(resource_, space_, name, options.subresource);
   sent.accept = core_->accept(resource_, options.shape);
   add_query(sent.target, "resourceVersion", options.resource_version);
@@ -140,7 +156,7 @@ Call<Result<Object>> ApiBase::get(std::string name, GetOptions options) const {
 }
 
 Call<Result<Object>> ApiBase::list(ListOptions options) const {
-  Sent sent;
+  PreparedRequest sent;
   sent.target = core_->path(resource_, space_);
   sent.accept = core_->accept(resource_, options.shape, Core::Asked::List);
   add_list_options(sent.target, options);
@@ -148,7 +164,7 @@ Call<Result<Object>> ApiBase::list(ListOptions options) const {
 }
 
 Call<Result<std::vector<Object>>> ApiBase::list_all(ListOptions options) const {
-  Sent sent;
+  PreparedRequest sent;
   sent.target = core_->path(resource_, space_);
   sent.accept = core_->accept(resource_, options.shape, Core::Asked::List);
   if (options.limit == 0) options.limit = 500;
@@ -160,97 +176,77 @@ Call<Result<Watch>> ApiBase::watch(WatchOptions options) const {
 }
 
 Call<Result<Object>> ApiBase::create_value(const Value& object, const WriteOptions& options) const {
-  Sent sent;
-  sent.method = "POST";
-  const std::string_view own = object.text_at("metadata", "namespace");
-  sent.target = core_->path(resource_, space_.empty() ? own : space_, {}, {});
-  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
-  sent.accept = core_->accept(resource_);
+  PreparedRequest sent = write_request(*core_, resource_, "POST", space_of(space_, object), {}, {}, options);
   set_object_body(sent, object, resource_, *core_);
-  sent.safe_twice = false;
+  sent.retry_safe = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::create_at_value(std::string name, const Value& body, const WriteOptions& options) const {
-  Sent sent;
-  sent.method = "POST";
-  sent.target = core_->path(resource_, space_, name, options.subresource);
-  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  PreparedRequest sent = write_request(*core_, resource_, "POST", space_, name, options.subresource, options);
   sent.accept = "application/json" + core_->drops.parameter;
   sent.content_type = "application/json";
   sent.body = codec::encode_json(body);
-  sent.safe_twice = false;
+  sent.retry_safe = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::update_value(const Value& object, const WriteOptions& options) const {
   const std::string_view name = object.text_at("metadata", "name");
   if (name.empty()) return {core_->loop, refuse(bad_request("metadata.name is required for an update"))};
-  Sent sent;
-  sent.method = "PUT";
-  const std::string_view own = object.text_at("metadata", "namespace");
-  sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
-  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
-  sent.accept = core_->accept(resource_);
+  PreparedRequest sent =
+      write_request(*core_, resource_, "PUT", space_of(space_, object), name, options.subresource, options);
   set_object_body(sent, object, resource_, *core_);
-  sent.safe_twice = false;  // The second one may meet the version that the first one made.
+  sent.retry_safe = false;  // A retry could conflict with the version written by the first attempt.
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::apply_value(const Value& config, const ApplyOptions& options) const {
   const std::string_view name = config.text_at("metadata", "name");
   if (name.empty()) return {core_->loop, refuse(bad_request("metadata.name is required for an apply"))};
-  Sent sent;
-  sent.method = "PATCH";
-  const std::string_view own = config.text_at("metadata", "namespace");
-  sent.target = core_->path(resource_, space_.empty() ? own : space_, name, options.subresource);
-  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
+  PreparedRequest sent =
+      write_request(*core_, resource_, "PATCH", space_of(space_, config), name, options.subresource, options);
   if (options.force) add_query(sent.target, "force", "true");
-  sent.accept = core_->accept(resource_);
   set_body(sent, config, *core_);
   sent.content_type =
       sent.content_type == "application/cbor" ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
   if (ownership::has_marker(config)) {
-    return {core_->loop, apply_with_markers(core_, std::move(sent), ask_about_markers(core_))};
+    return {core_->loop, apply_with_markers(core_, std::move(sent), fetch_marker_support(core_))};
   }
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::patch(std::string name, Patch type, std::string_view body, WriteOptions options) const {
-  Sent sent;
-  sent.method = "PATCH";
-  sent.target = core_->path(resource_, space_, name, options.subresource);
-  add_write_options(sent.target, core_->options, options.field_manager, options.dry_run, options.field_validation);
-  sent.accept = core_->accept(resource_);
+  PreparedRequest sent = write_request(*core_, resource_, "PATCH", space_, name, options.subresource, options);
   sent.content_type = type == Patch::Json    ? "application/json-patch+json"
                       : type == Patch::Merge ? "application/merge-patch+json"
                                              : "application/strategic-merge-patch+json";
   sent.body = body;
-  sent.safe_twice = false;
+  sent.retry_safe = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::remove(std::string name, DeleteOptions options) const {
   if (name.empty()) return {core_->loop, refuse(bad_request("resource name may not be empty"))};
-  Sent sent;
+  PreparedRequest sent;
   sent.method = "DELETE";
   sent.target = core_->path(resource_, space_, name);
   sent.accept = core_->accept(resource_);
   sent.content_type = "application/json";
   sent.body = delete_body(options);
-  sent.safe_twice = false;
+  sent.retry_safe = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), false)};
 }
 
 Call<Result<Object>> ApiBase::remove_all(ListOptions which, DeleteOptions options) const {
-  Sent sent;
+  PreparedRequest sent;
   sent.method = "DELETE";
   sent.target = core_->path(resource_, space_);
   add_list_options(sent.target, which);
   sent.accept = core_->accept(resource_);
   sent.content_type = "application/json";
   sent.body = delete_body(options);
-  sent.safe_twice = false;
+  sent.retry_safe = false;
   return {core_->loop, Core::send_for_object(core_, std::move(sent), true)};
 }
 

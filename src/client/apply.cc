@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/api_version.h"
 #include "base/base64.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
@@ -16,7 +17,7 @@ Node::Node(Fields fields) : data_(std::make_shared<Fields>(std::move(fields))) {
 Fields* Node::fields() {
   auto* shared = std::get_if<std::shared_ptr<Fields>>(&data_);
   if (shared == nullptr) return nullptr;
-  // Configurations are values: changing a copy does not change the original.
+  // Copy on write: configurations are values.
   if (shared->use_count() > 1) *shared = std::make_shared<Fields>(**shared);
   return shared->get();
 }
@@ -172,9 +173,9 @@ Node bytes(std::string_view raw) { return base64_encode(raw); }
 
 namespace {
 
-// What reads a kind's ownership back. Made once per kind and kept forever: programs use a handful of kinds.
+// Extracts owned fields of one kind. Cached forever: programs use a handful of kinds.
 struct Reader {
-  std::shared_ptr<const schema::Schema> schema;  // Of a custom resource.
+  std::shared_ptr<const schema::Schema> schema;  // For custom resources.
   std::unique_ptr<ownership::MergeTypes> merge_types;
   std::unique_ptr<ownership::FieldManager> manager;
 };
@@ -188,11 +189,8 @@ Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
   Reader reader;
   const ownership::MergeType* type = nullptr;
   if (kind.crd_schema.empty()) {
-    const size_t slash = kind.api_version.find('/');
-    const types::Resource* resource =
-        slash == std::string_view::npos
-            ? types::find_kind("", kind.api_version, kind.kind)
-            : types::find_kind(kind.api_version.substr(0, slash), kind.api_version.substr(slash + 1), kind.kind);
+    const auto [group, version] = split_api_version(kind.api_version);
+    const types::Resource* resource = types::find_kind(group, version, kind.kind);
     if (resource == nullptr) return bad_request("no built-in kind " + name);
     type = &ownership::builtin_merge_types().of(*resource->type);
   } else {
@@ -229,7 +227,7 @@ Result<std::optional<Fields>> extract(const KindSource& kind, const Object& obje
   if (!applied) return applied.take_error();
   if (applied->is_null()) return std::optional<Fields>();
   Fields fields = Fields::of(*applied);
-  // What names the object belongs to every configuration, whatever its owner.
+  // Every configuration identifies the object, whoever owns those fields.
   Fields& metadata = fields.child("metadata");
   metadata.set("name", object.name());
   if (!object.space().empty()) metadata.set("namespace", object.space());

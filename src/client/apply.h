@@ -1,13 +1,13 @@
-// What generated apply configurations (holdfast applygen) are made of: trees that say what to set and what to unset.
+// Building blocks of generated apply configurations (holdfast applygen): trees of fields to set and to unset.
 //
-// A generated type is a thin, typed interface to Fields; each of its functions is one call into here, so that a program
-// carries code only for what it uses.
+// A generated type is a thin, typed interface to Fields. Each of its functions is one call into this file, so programs
+// contain code only for the fields they use.
 //
 //   apps_v1::Deployment("web")
 //       .with_spec(apps_v1::DeploymentSpec().with_replicas(3).unset_min_ready_seconds())
 //
-// The last call that sets or unsets a field wins. Lists grow with each with_x; with_x of a keyed list replaces the
-// item that has the same keys, and unset_x_item marks it.
+// The last call that sets or unsets a field wins. Each with_x of a list appends; with_x of a keyed list replaces the
+// item with the same keys, and unset_x_item marks it as unset.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class Node {
   std::vector<Node>* items() { return std::get_if<std::vector<Node>>(&data_); }
   Fields* fields();
   const Fields* fields() const;
-  // Scalars only; for finding an item by its keys.
+  // Compares scalars only; used to find an item by its keys.
   bool same_scalar(const Node& other) const;
 
  private:
@@ -63,7 +63,7 @@ class Node {
       data_;
 };
 
-// Text or a number, as ports and limits take either.
+// A string or an integer, as used for ports and limits.
 class IntOrString {
  public:
   IntOrString(int32_t number) : node_(number) {}
@@ -81,12 +81,12 @@ struct Key {
   Node value;
 };
 
-// The members of a struct or map, in the order in which they were named.
+// The members of a struct or map, in insertion order.
 class Fields {
  public:
   void set(std::string_view name, Node value);
   void unset(std::string_view name) { set(name, Node::Unset{}); }
-  // The configuration no longer mentions it.
+  // Removes the field from the configuration.
   void forget(std::string_view name);
 
   void append(std::string_view list, Node item);
@@ -94,7 +94,7 @@ class Fields {
   void unset_item(std::string_view list, std::initializer_list<Key> keys);
   void put_entry(std::string_view map, std::string_view key, Node value);
   void unset_entry(std::string_view map, std::string_view key) { put_entry(map, key, Node::Unset{}); }
-  // The struct at a member, made when it is not there: what setters of nested fields change.
+  // The nested struct `name`, created if absent. Used by setters of nested fields.
   Fields& child(std::string_view name);
 
   const Node* find(std::string_view name) const;
@@ -109,7 +109,7 @@ class Fields {
   std::vector<std::pair<std::string, Node>> members_;
 };
 
-// Bytes as JSON carries them.
+// Bytes in their JSON form.
 Node bytes(std::string_view raw);
 
 // The base of generated structs.
@@ -161,18 +161,17 @@ class Struct {
   Fields fields_;
 };
 
-// Where a generated kind comes from, for reading back what a manager applied.
+// Identifies a generated kind, for reading back what a manager applied.
 struct KindSource {
   std::string_view api_version, kind;
-  std::string_view crd_schema;  // openAPIV3Schema as JSON; empty: a built-in kind.
+  std::string_view crd_schema;  // openAPIV3Schema as JSON; empty for built-in kinds.
 };
-// What `manager` applied through `subresource` (empty: the object itself), with markers for the fields that it owns
-// unset. Nothing when it has applied nothing, and when the object came without its managedFields: an object that was
-// read by a client that drops them does not say who owns what.
+// The fields that `manager` applied through `subresource` (empty: the object itself), with markers for fields it owns
+// as unset. nullopt if it has applied nothing, or if the object has no managedFields because the client dropped them.
 Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
                                       std::string_view subresource);
 
-// The base of generated kinds: what all objects have.
+// The base of generated kinds: the fields common to all objects.
 template <class Self>
 class Kind : public Struct<Self> {
  public:
@@ -204,7 +203,7 @@ class Kind : public Struct<Self> {
     for (const std::string_view finalizer : finalizers) metadata().append("finalizers", finalizer);
     return this->self();
   }
-  // The controlling owner: the object is deleted together with it.
+  // Sets the controlling owner: the object is deleted together with it.
   Self& with_controller(const Object& owner) {
     Fields reference;
     reference.set("apiVersion", owner.root().text_at("apiVersion"));
@@ -217,7 +216,7 @@ class Kind : public Struct<Self> {
     return this->self();
   }
 
-  // What `manager` applied to the object, through `subresource` if given. See apply::extract.
+  // The fields that `manager` applied to the object, through `subresource` if given. See apply::extract.
   static Result<std::optional<Self>> extract(const Object& object, std::string_view manager,
                                              std::string_view subresource = {}) {
     Result<std::optional<Fields>> fields = apply::extract(Self::source(), object, manager, subresource);

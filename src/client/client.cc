@@ -1,10 +1,11 @@
-// The client itself, and what the server has.
+// Client and discovery.
 #include "client/api.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "base/api_version.h"
 #include "base/clock.h"
 #include "base/strings.h"
 #include "client/core.h"
@@ -17,9 +18,7 @@ struct Client::Owned {
 };
 
 Resource builtin(std::string_view api_version, std::string_view kind) {
-  const size_t slash = api_version.find('/');
-  const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
-  const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+  const auto [group, version] = split_api_version(api_version);
   const types::Resource* found = types::find_kind(group, version, kind);
   assert(found != nullptr);
   return Resource{std::string(group), std::string(version), std::string(found->plural), std::string(kind),
@@ -81,15 +80,7 @@ namespace {
 constexpr std::string_view kAggregated =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-std::vector<std::string> texts_at(const Value& map, std::string_view key) {
-  std::vector<std::string> texts;
-  for (const Value& text : map.items_at(key)) {
-    if (text.is_string()) texts.emplace_back(text.as_string());
-  }
-  return texts;
-}
-
-// One answer of /api or /apis in the aggregated form.
+// Parses an aggregated response of /api or /apis.
 void read_groups(const Value& root, Core::Discovered& into) {
   for (const Value& group : root.items_at("items")) {
     for (const Value& version : group.items_at("versions")) {
@@ -100,9 +91,9 @@ void read_groups(const Value& root, Core::Discovered& into) {
                            std::string(resource.text_at("responseKind", "kind")),
                            resource.text_at("scope") == "Namespaced"};
         served.singular = resource.text_at("singularResource");
-        served.short_names = texts_at(resource, "shortNames");
-        served.categories = texts_at(resource, "categories");
-        served.verbs = texts_at(resource, "verbs");
+        served.short_names = texts_of(resource.items_at("shortNames"));
+        served.categories = texts_of(resource.items_at("categories"));
+        served.verbs = texts_of(resource.items_at("verbs"));
         for (const Value& below : resource.items_at("subresources")) {
           served.subresources.emplace_back(below.text_at("subresource"));
         }
@@ -111,7 +102,7 @@ void read_groups(const Value& root, Core::Discovered& into) {
   }
 }
 
-// A file a server: what it serves, as it said it.
+// One cache file per server, with the discovery responses as received.
 std::string cache_path(const Core& core) {
   if (core.options.cache_folder.empty()) return {};
   std::string name = core.url.at.host + "_" + std::to_string(core.url.at.port);
@@ -129,13 +120,13 @@ std::optional<Saved> load_saved(const std::string& path) {
   Result<std::string> text = read_file(path);
   if (!text) return std::nullopt;
   Result<codec::Document> document = codec::parse_json(std::move(*text));
-  if (!document) return std::nullopt;  // A file that was cut off: as if it were not there.
+  if (!document) return std::nullopt;  // A truncated file counts as absent.
   const Value& root = document->root();
   return Saved{root.int_at_or(0, "at"), std::string(root.text_at("api")), std::string(root.text_at("apis")),
                std::string(root.text_at("apiETag")), std::string(root.text_at("apisETag"))};
 }
 
-// Whole or not at all: a reader beside us never sees half of it.
+// Atomic: concurrent readers never see a partial file.
 void save(const std::string& path, const Saved& saved) {
   if (path.empty()) return;
   std::error_code error;
@@ -156,7 +147,7 @@ void save(const std::string& path, const Saved& saved) {
   std::filesystem::rename(draft, path, error);
 }
 
-// One resource list of a server without aggregated discovery, as the aggregated form has it.
+// Converts an APIResourceList to the aggregated form.
 Value aggregated_resources(Arena& arena, const Value& list) {
   ListBuilder resources(arena);
   for (const Value& resource : list.items_at("resources")) {
@@ -188,16 +179,16 @@ Value aggregated_resources(Arena& arena, const Value& list) {
   return resources.build();
 }
 
-// The versions of one group, asked for one by one.
+// Fetches the versions of one group one by one.
 Task<Result<Value>> fetch_group(std::shared_ptr<Core> core, Arena& arena, std::string group, std::string path,
                                 std::vector<std::string> versions) {
   ListBuilder made(arena);
   for (const std::string& version : versions) {
-    Sent sent;
+    PreparedRequest sent;
     sent.target = path + "/" + version;
     sent.accept = "application/json";
     Result<Answer> answer = co_await Core::send(core, std::move(sent));
-    // The group of a server behind this one that does not answer: the others are there all the same.
+    // The group of an aggregated API server that is unavailable must not hide the others.
     if (!answer && !group.empty() && (answer.error().code == 503 || answer.error().code == 404)) continue;
     if (!answer) co_return answer.take_error();
     Result<Value> list = codec::decode_json(arena, arena.copy(answer->response.body));
@@ -215,8 +206,7 @@ Task<Result<Value>> fetch_group(std::shared_ptr<Core> core, Arena& arena, std::s
   co_return item.build();
 }
 
-// A server that answered in the old form, older than 1.26 or with aggregated discovery off: the same from its lists of
-// versions, in the aggregated form.
+// For servers older than 1.26 or without aggregated discovery: builds the aggregated form from the individual lists.
 Task<Result<Unit>> fetch_unaggregated(std::shared_ptr<Core> core, std::string target, std::string& text,
                                       std::string& etag) {
   Result<codec::Document> said = codec::parse_json(text);
@@ -233,7 +223,7 @@ Task<Result<Unit>> fetch_unaggregated(std::shared_ptr<Core> core, std::string ta
     co_return Unit{};
   };
   if (root.text_at("kind") == "APIVersions") {
-    Result<Unit> added = co_await add_group("", texts_at(root, "versions"));
+    Result<Unit> added = co_await add_group("", texts_of(root.items_at("versions")));
     if (!added) co_return added;
   } else if (root.text_at("kind") == "APIGroupList") {
     for (const Value& group : root.items_at("groups")) {
@@ -243,18 +233,18 @@ Task<Result<Unit>> fetch_unaggregated(std::shared_ptr<Core> core, std::string ta
       if (!added) co_return added;
     }
   } else {
-    co_return bad_request("the server answered " + target + " with no discovery document");
+    co_return bad_request("the response for " + target + " is not a discovery document");
   }
   MapBuilder whole(arena);
   whole.add("kind", Value::string("APIGroupDiscoveryList"));
   whole.add("items", items.build());
   text = codec::encode_json(whole.build());
-  etag.clear();  // Of the answer that this was made from: it does not tell when the lists change.
+  etag.clear();  // The etag of the version list does not change with the resource lists.
   co_return Unit{};
 }
 
 Task<Result<Unit>> fetch_part(std::shared_ptr<Core> core, std::string target, std::string& text, std::string& etag) {
-  Sent sent;
+  PreparedRequest sent;
   sent.target = target;
   sent.accept = kAggregated;
   sent.if_none_match = text.empty() ? "" : etag;
@@ -308,7 +298,7 @@ Task<Result<std::vector<Resource>>> discover_resources(std::shared_ptr<Core> cor
   co_return resources;
 }
 
-// What a resource was asked for by: a name that people type, or a manifest's apiVersion and kind.
+// Selects a resource by a name typed by the user, or by a manifest's apiVersion and kind.
 using Matches = std::function<bool(const ServedResource&)>;
 
 Matches match_name(std::string_view wanted) {
@@ -325,7 +315,7 @@ Matches match_name(std::string_view wanted) {
 
 Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, Matches matches, Error otherwise) {
   const Core::Use use(core);
-  // A kind that was just created is not in the cached discovery.
+  // A kind that was just created is not in the cached discovery, so try again without the cache.
   for (const std::chrono::seconds max_age : {std::chrono::seconds(std::chrono::minutes(10)), std::chrono::seconds(0)}) {
     Result<std::vector<ServedResource>> all = co_await discover_all(core, max_age);
     if (!all) co_return all.take_error();
@@ -337,7 +327,7 @@ Task<Result<Resource>> find_resource(std::shared_ptr<Core> core, Matches matches
 }
 
 Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, std::string accept) {
-  Sent sent;
+  PreparedRequest sent;
   sent.target = std::move(path);
   sent.accept = std::move(accept);
   Result<Answer> answer = co_await Core::send(core, std::move(sent));
@@ -347,12 +337,12 @@ Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, 
 
 }  // namespace
 
-// A server that understands markers says so in its OpenAPI documents, beside the media types of applies.
-Task<Result<bool>> ask_about_markers(std::shared_ptr<Core> core) {
+// A server that supports markers says so in its OpenAPI documents, next to the media types for apply.
+Task<Result<bool>> fetch_marker_support(std::shared_ptr<Core> core) {
   const Core::Use use(core);
   if (!core->loop.in_thread()) co_await resume_on(core->loop);
   if (core->knows_markers) co_return *core->knows_markers;
-  // Any document of a group that has something to apply; this one is small.
+  // Any group with something to apply would do; this document is small.
   Result<std::string> document = co_await text_of(core, "/openapi/v3/apis/coordination.k8s.io/v1", "application/json");
   if (!document) co_return document.take_error();
   core->knows_markers = document->find("x-kubernetes-unset-marker") != std::string::npos;
@@ -380,6 +370,6 @@ Call<Result<Resource>> Client::find_kind(std::string api_version, std::string ki
 Call<Result<std::string>> Client::get_text(std::string path, std::string accept) const {
   return {core_->loop, text_of(core_, std::move(path), std::move(accept))};
 }
-Call<Result<bool>> Client::understands_unset() const { return {core_->loop, ask_about_markers(core_)}; }
+Call<Result<bool>> Client::supports_unset() const { return {core_->loop, fetch_marker_support(core_)}; }
 
 }  // namespace holdfast::client

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "base/test_folder.h"
 #include "client/core.h"
 #include "client/credentials.h"
 #include "ownership/ownership.h"
@@ -18,20 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
-
-// A folder of its own, gone with the test.
-struct Folder {
-  Folder() {
-    std::string pattern = fs::temp_directory_path() / "client-XXXXXX";
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string write(const std::string& name, std::string_view text) const {
-    std::ofstream(path / name) << text;
-    return path / name;
-  }
-  fs::path path;
-};
 
 constexpr std::string_view kKubeconfig = R"(
 apiVersion: v1
@@ -57,10 +43,10 @@ contexts:
 - {name: broken, context: {cluster: nowhere, user: alice}}
 )";
 
-TEST(Kubeconfig, TheCurrentContextSaysWhereAndWho) {
-  const Folder folder;
+TEST(Kubeconfig, CurrentContextSelectsServerAndUser) {
+  const TestFolder folder;
   folder.write("ca.crt", "authority");
-  const Result<Config> config = Config::parse(kKubeconfig, "", folder.path.string());
+  const Result<Config> config = Config::parse(kKubeconfig, "", folder.path());
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server, "https://10.0.0.1:6443/base/");
   EXPECT_EQ(config->ca_pem, "authority");
@@ -75,8 +61,8 @@ TEST(Kubeconfig, TheCurrentContextSaysWhereAndWho) {
   EXPECT_EQ(config->impersonate.extra.size(), 2u);
 }
 
-TEST(Kubeconfig, AFileWithATokenComesBeforeATokenBesideIt) {
-  const Folder folder;
+TEST(Kubeconfig, TokenFileTakesPrecedenceOverToken) {
+  const TestFolder folder;
   folder.write("token", "from the file\n");
   const auto authorization = [&](std::string_view user) {
     const std::string text =
@@ -85,7 +71,7 @@ TEST(Kubeconfig, AFileWithATokenComesBeforeATokenBesideIt) {
         "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
         "users: [{name: a, user: " +
         std::string(user) + "}]\n";
-    const Result<Config> config = Config::parse(text, "", folder.path.string());
+    const Result<Config> config = Config::parse(text, "", folder.path());
     EXPECT_TRUE(config) << config.error().message;
     const Result<Credentials> read = read_credentials(*config);
     return read ? read->authorization : read.error().message;
@@ -96,17 +82,17 @@ TEST(Kubeconfig, AFileWithATokenComesBeforeATokenBesideIt) {
   EXPECT_THAT(authorization("{tokenFile: missing}"), testing::HasSubstr("missing"));
 }
 
-TEST(Kubeconfig, AnotherContextMayBeNamed) {
-  const Folder folder;
+TEST(Kubeconfig, OtherContextCanBeSelected) {
+  const TestFolder folder;
   folder.write("ca.crt", "authority");
   const Result<Config> other = Config::parse(kKubeconfig, "other", "/etc/here");
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_TRUE(other->insecure);
   EXPECT_EQ(other->token_file, "/etc/here/token");
   EXPECT_EQ(other->default_namespace, "default");
-  const Result<Config> plugged = Config::parse(kKubeconfig, "plugin", folder.path.string());
+  const Result<Config> plugged = Config::parse(kKubeconfig, "plugin", folder.path());
   ASSERT_TRUE(plugged) << plugged.error().message;
-  EXPECT_EQ(fs::path(plugged->exec->command).lexically_normal(), folder.path / "plugin");
+  EXPECT_EQ(fs::path(plugged->exec->command).lexically_normal(), folder.file("plugin"));
   EXPECT_TRUE(plugged->exec->provide_cluster_info);
 }
 
@@ -117,27 +103,27 @@ TEST(Kubeconfig, ErrorsNameWhatIsMissing) {
   EXPECT_THAT(Config::parse("clusters: []").error().message, HasSubstr("no current-context"));
 }
 
-TEST(Kubeconfig, OfSeveralFilesTheFirstThatSaysSomethingCounts) {
-  const Folder folder;
+TEST(Kubeconfig, FirstFileWinsInAList) {
+  const TestFolder folder;
   const std::string first = folder.write("a", R"({current-context: x, contexts: [{name: x, context: {cluster: c}}]})");
   const std::string second =
       folder.write("b", R"({current-context: y, clusters: [{name: c, cluster: {server: "https://second"}}],
                contexts: [{name: x, context: {cluster: none}}]})");
-  setenv("KUBECONFIG", (first + ":" + (folder.path / "absent").string() + ":" + second).c_str(), 1);
+  setenv("KUBECONFIG", (first + ":" + folder.file("absent") + ":" + second).c_str(), 1);
   const Result<Config> config = Config::load();
   unsetenv("KUBECONFIG");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server, "https://second");
 }
 
-TEST(Kubeconfig, APodFindsItsOwnAccount) {
-  const Folder folder;
+TEST(Kubeconfig, PodUsesItsServiceAccount) {
+  const TestFolder folder;
   folder.write("token", "secret\n");
   folder.write("ca.crt", "authority");
   folder.write("namespace", "mine");
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   setenv("KUBERNETES_SERVICE_PORT", "443", 1);
-  setenv("HOLDFAST_SERVICEACCOUNT_FOLDER", folder.path.c_str(), 1);
+  setenv("HOLDFAST_SERVICEACCOUNT_FOLDER", folder.path().c_str(), 1);
   const Result<Config> config = Config::in_cluster();
   for (const char* name : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HOLDFAST_SERVICEACCOUNT_FOLDER"}) {
     unsetenv(name);
@@ -148,18 +134,18 @@ TEST(Kubeconfig, APodFindsItsOwnAccount) {
   EXPECT_FALSE(Config::in_cluster());
 }
 
-TEST(Url, OfAServerMayBeAHostAlone) {
+TEST(Url, ServerMayBeHostOnly) {
   const Result<ServerUrl> bare = parse_server("a:8080/x/");
   ASSERT_TRUE(bare) << bare.error().message;
   EXPECT_EQ(bare->at.host, "a");
   EXPECT_EQ(bare->at.port, 8080);
-  EXPECT_FALSE(bare->at.tls) << "as client-go takes it";
+  EXPECT_FALSE(bare->at.tls) << "like client-go";
   EXPECT_EQ(bare->prefix, "/x");
   EXPECT_EQ(parse_server("https://a//")->prefix, "");
   EXPECT_FALSE(parse_server("ftp://a"));
 }
 
-TEST(Url, LeadsThroughTheProxyThatIsNamed) {
+TEST(Url, RoutesThroughProxy) {
   net::ClientOptions options;
   ASSERT_TRUE(route_to(*parse_http_url("https://a:6443"), "http://u%40x:p@proxy:3128", options));
   EXPECT_EQ(options.host, "a");
@@ -171,7 +157,7 @@ TEST(Url, LeadsThroughTheProxyThatIsNamed) {
       << "only http:// proxies are supported";
 }
 
-ExecPlugin plugin(const Folder& folder, std::string_view script) {
+ExecPlugin plugin(const TestFolder& folder, std::string_view script) {
   ExecPlugin plugin;
   plugin.api_version = "client.authentication.k8s.io/v1";
   plugin.command = folder.write("plugin", "#!/bin/sh\n" + std::string(script));
@@ -179,8 +165,8 @@ ExecPlugin plugin(const Folder& folder, std::string_view script) {
   return plugin;
 }
 
-TEST(ExecPlugin, ItsTokenIsUsedUntilItExpires) {
-  const Folder folder;
+TEST(ExecPlugin, TokenIsUsedUntilItExpires) {
+  const TestFolder folder;
   const ExecPlugin good =
       plugin(folder, R"sh(printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
     "status":{"token":"t-%s","expirationTimestamp":"2020-01-01T00:00:00Z"}}' "$(echo "$KUBERNETES_EXEC_INFO" | grep -c ExecCredential)")sh");
@@ -190,8 +176,8 @@ TEST(ExecPlugin, ItsTokenIsUsedUntilItExpires) {
   EXPECT_LT(*said->stale_at, std::chrono::steady_clock::now());
 }
 
-TEST(ExecPlugin, FailuresSayWhatWentWrong) {
-  const Folder folder;
+TEST(ExecPlugin, FailuresAreExplained) {
+  const TestFolder folder;
   EXPECT_THAT(run_exec_plugin(plugin(folder, "exit 3"), {}).error().message, HasSubstr("failed with exit code 3"));
   EXPECT_THAT(run_exec_plugin(plugin(folder, "echo nonsense"), {}).error().message, HasSubstr("no ExecCredential"));
   EXPECT_THAT(
@@ -208,7 +194,7 @@ TEST(ExecPlugin, FailuresSayWhatWentWrong) {
   EXPECT_THAT(run_exec_plugin(absent, {}).error().message, HasSubstr("install it so"));
 }
 
-TEST(Gate, ItsEnvironmentVariableIsHeardAndAnOptionWins) {
+TEST(Gate, EnvironmentVariableIsReadAndOptionWins) {
   EXPECT_TRUE(opt_out_gate(std::nullopt));
   setenv("KUBE_FEATURE_ManagedFieldsOptOutClient", "false", 1);
   EXPECT_FALSE(opt_out_gate(std::nullopt));
@@ -223,11 +209,11 @@ struct DropCase {
   const char* want;
 };
 
-TEST(Drops, ListedFieldsAreGoneFromEveryAnswer) {
+TEST(Drops, ListedFieldsAreRemovedFromEveryResponse) {
   const DropCase cases[] = {
       {"an object", "object", R"({"metadata":{"name":"a","managedFields":[{}]},"data":{"managedFields":"x"}})",
        R"({"metadata":{"name":"a"},"data":{"managedFields":"x"}})"},
-      {"never an empty list", "object", R"({"metadata":{"managedFields":[]}})", R"({"metadata":{}})"},
+      {"an empty list is removed too", "object", R"({"metadata":{"managedFields":[]}})", R"({"metadata":{}})"},
       {"the items of a list", "list", R"({"items":[{"metadata":{"managedFields":[1]}},{"metadata":{"name":"b"}}]})",
        R"({"items":[{"metadata":{}},{"metadata":{"name":"b"}}]})"},
       {"the objects of a table's rows", "list",
@@ -246,7 +232,7 @@ TEST(Drops, ListedFieldsAreGoneFromEveryAnswer) {
   }
 }
 
-TEST(Errors, AreWhatTheStatusSays) {
+TEST(Errors, ErrorIsReadFromStatus) {
   net::ClientResponse response;
   response.status = 409;
   response.headers.emplace_back("content-type", "application/json");
@@ -264,7 +250,7 @@ TEST(Errors, AreWhatTheStatusSays) {
   EXPECT_EQ(error_of(response).message, "404 page not found");
 }
 
-TEST(ApplyFields, TheLastWordCounts) {
+TEST(ApplyFields, LastCallWins) {
   apply::Fields spec;
   spec.set("replicas", 3);
   spec.unset("replicas");
@@ -284,16 +270,16 @@ TEST(ApplyFields, TheLastWordCounts) {
             R"({"replicas":{"k8s_io__value":"unset"},"paused":true,"labels":{"a":"1","b":{"k8s_io__value":"unset"}},)"
             R"("ports":[{"name":"web","port":81},{"name":"old","k8s_io__value":"unset"}]})");
   EXPECT_TRUE(ownership::has_marker(spec.to_value(arena)));
-  // A copy is a value of its own.
+  // Copies are independent.
   apply::Fields copy = spec;
   copy.put_entry("labels", "a", "2");
   EXPECT_THAT(codec::encode_json(spec.to_value(arena)), HasSubstr(R"("a":"1")"));
-  // And back.
+  // Round trip.
   EXPECT_EQ(codec::encode_json(apply::Fields::of(spec.to_value(arena)).to_value(arena)),
             codec::encode_json(spec.to_value(arena)));
 }
 
-TEST(Extract, AStrippedObjectSaysNothingAndThatIsNoError) {
+TEST(Extract, ObjectWithoutManagedFieldsIsNotAnError) {
   Result<Object> object = decode_answer(
       Encoding::Json, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}})", {});
   Result<std::optional<apply::Fields>> applied = apply::extract({"v1", "ConfigMap", {}}, *object, "me", "");
@@ -301,7 +287,7 @@ TEST(Extract, AStrippedObjectSaysNothingAndThatIsNoError) {
   EXPECT_FALSE(*applied);
 }
 
-TEST(Extract, GivesWhatTheManagerApplied) {
+TEST(Extract, ReturnsFieldsAppliedByManager) {
   Result<Object> object =
       decode_answer(Encoding::Json,
                     R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","managedFields":[
@@ -319,7 +305,7 @@ TEST(Extract, GivesWhatTheManagerApplied) {
   EXPECT_EQ(value.text_at("metadata", "name"), "a");
 }
 
-// --- The queue, on a loop of its own.
+// --- Work queue
 
 template <class T>
 T on(net::Loops& loops, Task<T> task) {
@@ -341,7 +327,7 @@ Task<std::vector<std::string>> add_while_working(WorkQueue& queue) {
   queue.add("a");
   queue.add("a");
   std::optional<std::string> first = co_await queue.take();
-  queue.add("a");  // Changed while it is being worked on: waits.
+  queue.add("a");  // Added while being processed: waits.
   std::vector<std::string> seen = {*first, std::to_string(queue.waiting())};
   queue.done(*first);
   seen.push_back(*co_await queue.take());
@@ -350,26 +336,27 @@ Task<std::vector<std::string>> add_while_working(WorkQueue& queue) {
   co_return seen;
 }
 
-TEST(WorkQueue, AKeyWaitsOnceAndIsWorkedOnByOneAtATime) {
+TEST(WorkQueue, KeyIsQueuedOnceAndProcessedByOneWorker) {
   net::Loops loops(1);
   WorkQueue queue(loops.at(0));
   EXPECT_EQ(on(loops, add_while_working(queue)), (std::vector<std::string>{"a", "0", "a", "0"}));
 }
 
-TEST(WorkQueue, KeysComeInOrderAndLaterOnesLater) {
+TEST(WorkQueue, KeysAreOrderedAndDelayedOnesComeLater) {
   net::Loops loops(1);
   WorkQueue queue(loops.at(0), {.first_delay = std::chrono::milliseconds(1)});
   queue.add_after("late", std::chrono::milliseconds(30));
   queue.add("one");
   queue.add("two");
   EXPECT_EQ(on(loops, take_and_finish(queue, 3)), (std::vector<std::string>{"one", "two", "late"}));
-  queue.add_again("failed");
+  queue.add_after("failed", std::chrono::hours(1));
+  queue.add_with_backoff("failed");
   EXPECT_EQ(on(loops, take_and_finish(queue, 1)), (std::vector<std::string>{"failed"}));
   queue.close();
   EXPECT_TRUE(on(loops, take_and_finish(queue, 1)).empty());
 }
 
-TEST(Dropping, LeavesEverythingElse) {
+TEST(Dropping, KeepsEverythingElse) {
   const Drops drops({std::string(kManagedFields), "data.secret"});
   const std::string_view object =
       R"({"metadata":{"managedFields":[{"manager":"m"}],"name":"a","labels":{"managedFields":"l"}},"data":{"secret":"s","x":"1"}})";

@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/base64.h"
+#include "base/files.h"
 #include "client/credentials.h"
 #include "client/files.h"
 #include "codec/codec.h"
@@ -32,10 +32,10 @@ bool flag(const Value& map, std::string_view key) {
   return found != nullptr && found->is_bool() && found->as_bool();
 }
 
-// The kubeconfigs of a KUBECONFIG list as one: what is found first counts.
+// The kubeconfigs of a KUBECONFIG list merged into one: the first definition wins.
 class Files {
  public:
-  // A file that is not there is passed over, as kubectl does with those of a list.
+  // Empty files are skipped.
   Result<Unit> add(std::string_view yaml, const fs::path& folder, const std::string& name) {
     Result<codec::Document> document = codec::parse_yaml(std::string(yaml));
     if (!document) return config_error(name + ": " + document.error().message);
@@ -48,7 +48,7 @@ class Files {
   }
 
   bool empty() const { return documents_.empty(); }
-  // Names of users, with repetitions.
+  // User names, possibly repeated.
   std::vector<std::string> user_names() const {
     std::vector<std::string> names;
     for (const Entry& entry : documents_) {
@@ -59,7 +59,7 @@ class Files {
   const std::string& current_context() const { return current_context_; }
 
   struct Found {
-    const Value* value = nullptr;  // Null: no such entry.
+    const Value* value = nullptr;  // Null if there is no such entry.
     fs::path folder;
   };
   // clusters, contexts and users are lists of {name, cluster|context|user}.
@@ -84,7 +84,7 @@ class Files {
   std::string current_context_;
 };
 
-// The inline base64 form, or the file that the other key names.
+// Reads inline base64, or the file named by the other key.
 Result<std::string> data_or_file(const Files::Found& from, std::string_view data_key, std::string_view file_key) {
   if (const std::string_view data = from.value->text_at(data_key); !data.empty()) {
     std::optional<std::string> bytes = base64_decode(data);
@@ -105,7 +105,7 @@ Result<ExecPlugin> exec_of(const Value& exec, const fs::path& folder) {
   }
   plugin.command = text(exec, "command");
   if (plugin.command.empty()) return config_error("exec plugin: command must be specified");
-  // A path that is relative starts from the kubeconfig; a bare name is looked for in PATH.
+  // Relative paths start from the kubeconfig; a bare name is searched in PATH.
   if (plugin.command.find('/') != std::string::npos) plugin.command = (folder / plugin.command).string();
   for (const Value& argument : exec.items_at("args")) {
     if (argument.is_string()) plugin.arguments.emplace_back(argument.as_string());
@@ -192,7 +192,7 @@ Result<Config> config_of(const Files& files, const Config::Source& source) {
   return config;
 }
 
-// The files that KUBECONFIG lists, or ~/.kube/config, in order.
+// The files listed in KUBECONFIG, or ~/.kube/config, in order.
 std::vector<std::string> default_files() {
   std::vector<std::string> files;
   std::istringstream list(environment("KUBECONFIG"));
@@ -209,11 +209,9 @@ std::vector<std::string> default_files() {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return config_error("open " + path + ": no such file or directory");
-  std::ostringstream content;
-  content << file.rdbuf();
-  return std::move(content).str();
+  Result<std::string> content = holdfast::read_file(path);
+  if (!content) return config_error("open " + path + ": no such file or directory");
+  return content;
 }
 
 Result<Config> Config::parse(std::string_view yaml, std::string_view context, std::string_view folder) {
@@ -250,7 +248,7 @@ Result<Config::Users> Config::load_users(const std::string& path) {
   for (const std::string& name : files.user_names()) {
     const std::string where = path + ": user \"" + name + "\"";
     const auto [user, fresh] = users.by_name.try_emplace(name);
-    if (!fresh) return config_error(where + " is there twice");
+    if (!fresh) return config_error(where + " is defined twice");
     Result<Unit> read = read_user(files.find("users", "user", name), user->second);
     if (!read) return config_error(where + ": " + read.error().message);
     if (Result<Credentials> credentials = read_credentials(user->second); !credentials) {
@@ -267,11 +265,11 @@ Result<Config> Config::in_cluster() {
   if (host.empty() || port.empty()) {
     return config_error("not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined");
   }
-  // Tests put the account elsewhere.
+  // Overridden by tests.
   const std::string other = environment("HOLDFAST_SERVICEACCOUNT_FOLDER");
   const std::string folder = other.empty() ? std::string(kAccountFolder) : other + "/";
   Config config;
-  config.server = "https://" + (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
+  config.server = "https://" + with_brackets(host) + ":" + port;
   config.token_file = folder + "token";
   Result<std::string> token = read_file(config.token_file);
   if (!token) return token.take_error();

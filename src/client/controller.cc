@@ -11,18 +11,22 @@
 
 namespace holdfast::client {
 
-// ---------------------------------------------------------------------------------------------------- The queue
+// ---------------------------------------------------------------------------------------------------- Work queue
 
-struct WorkQueue::State {
+struct WorkQueue::State : std::enable_shared_from_this<State> {
   State(net::EventLoop& event_loop, RateLimit the_limit) : loop(event_loop), limit(the_limit) {}
 
   net::EventLoop& loop;
   const RateLimit limit;
   std::deque<std::string> ready;
-  std::unordered_set<std::string> dirty;    // In `ready`, or to go there when it is done.
-  std::unordered_set<std::string> working;  // Taken and not done.
+  std::unordered_set<std::string> dirty;    // In `ready`, or to be put there when its processing is done.
+  std::unordered_set<std::string> working;  // Taken but not done.
   std::unordered_map<std::string, int> failures;
-  std::unordered_map<std::string, net::EventLoop::TimerId> later;
+  struct Scheduled {
+    net::EventLoop::TimerId timer;
+    std::chrono::steady_clock::time_point due;
+  };
+  std::unordered_map<std::string, Scheduled> later;
   std::deque<std::coroutine_handle<>> takers;
   bool closed = false;
 
@@ -30,6 +34,23 @@ struct WorkQueue::State {
     if (closed || !dirty.insert(key).second || working.contains(key)) return;
     ready.push_back(std::move(key));
     wake();
+  }
+  // The sooner of two times wins.
+  void add_after(const std::string& key, std::chrono::milliseconds delay) {
+    if (closed) return;
+    delay = std::max(delay, std::chrono::milliseconds(1));
+    const auto due = std::chrono::steady_clock::now() + delay;
+    if (const auto found = later.find(key); found != later.end()) {
+      if (found->second.due <= due) return;
+      loop.cancel(found->second.timer);
+    }
+    const auto timer = loop.run_after(delay, [weak = weak_from_this(), key] {
+      const std::shared_ptr<State> alive = weak.lock();
+      if (!alive) return;
+      alive->later.erase(key);
+      alive->add(key);
+    });
+    later.insert_or_assign(key, Scheduled{timer, due});
   }
   void wake() {
     if (takers.empty() || (ready.empty() && !closed)) return;
@@ -59,26 +80,16 @@ void WorkQueue::add(std::string key) {
 }
 
 void WorkQueue::add_after(std::string key, std::chrono::milliseconds delay) {
-  on_loop(state_, [key = std::move(key), delay, weak = std::weak_ptr<State>(state_)](State& state) {
-    if (state.closed) return;
-    // Of two times the sooner counts, as long as it is waiting for one.
-    if (state.later.contains(key)) return;
-    state.later[key] = state.loop.run_after(std::max(delay, std::chrono::milliseconds(1)), [weak, key] {
-      const std::shared_ptr<State> alive = weak.lock();
-      if (!alive) return;
-      alive->later.erase(key);
-      alive->add(key);
-    });
-  });
+  on_loop(state_, [key = std::move(key), delay](State& state) { state.add_after(key, delay); });
 }
 
-void WorkQueue::add_again(std::string key) {
-  on_loop(state_, [this, key = std::move(key)](State& state) {
+void WorkQueue::add_with_backoff(std::string key) {
+  on_loop(state_, [key = std::move(key)](State& state) {
     const int failures = std::min(state.failures[key]++, 40);
     const auto longest = state.limit.max_delay;
     auto delay = state.limit.first_delay;
     for (int i = 0; i < failures && delay < longest; ++i) delay *= 2;
-    add_after(key, std::min(delay, longest));
+    state.add_after(key, std::min(delay, longest));
   });
 }
 
@@ -114,7 +125,7 @@ void WorkQueue::done(const std::string& key) {
 void WorkQueue::close() {
   on_loop(state_, [](State& state) {
     state.closed = true;
-    for (const auto& [key, timer] : state.later) state.loop.cancel(timer);
+    for (const auto& [key, scheduled] : state.later) state.loop.cancel(scheduled.timer);
     state.later.clear();
     while (!state.takers.empty()) state.wake();
   });
@@ -122,7 +133,7 @@ void WorkQueue::close() {
 
 size_t WorkQueue::waiting() const { return state_->ready.size() + state_->later.size(); }
 
-// ---------------------------------------------------------------------------------------------------- The loop
+// ---------------------------------------------------------------------------------------------------- Controller
 
 Options controller_options(std::string field_manager) {
   Options options;
@@ -159,7 +170,7 @@ struct Controller::State : std::enable_shared_from_this<Controller::State> {
 
 Task<void> Controller::State::begin(std::shared_ptr<State> self) {
   for (const Followed& followed : self->followed) {
-    // Looked at now and then rather than awaited, so that stop() does not wait for a server that never answers.
+    // Polled instead of awaited, so that stop() does not wait for an unresponsive server.
     while (!followed.informer->status().synced && !self->tasks.closing()) {
       co_await self->tasks.sleep(std::chrono::milliseconds(10));
     }
@@ -170,18 +181,18 @@ Task<void> Controller::State::begin(std::shared_ptr<State> self) {
 Task<void> Controller::State::work(std::shared_ptr<State> self) {
   State& me = *self;
   while (std::optional<std::string> key = co_await me.queue.take()) {
-    Result<Again> result = Error{Reason::InternalError, "the reconciler threw an exception"};
+    Result<ReconcileResult> result = Error{Reason::InternalError, "the reconciler threw an exception"};
     try {
       result = co_await me.reconcile(*key);
     } catch (const std::exception& thrown) {
       result = internal_error(thrown.what());
     }
     if (!result) {
-      log::warning("reconcile failed, again later", {{"key", *key}, {"error", result.error().message}});
-      me.queue.add_again(*key);
+      log::warning("reconcile failed, will retry", {{"key", *key}, {"error", result.error().message}});
+      me.queue.add_with_backoff(*key);
     } else {
       me.queue.forget(*key);
-      if (result->after) me.queue.add_after(*key, *result->after);
+      if (result->requeue_after) me.queue.add_after(*key, *result->requeue_after);
     }
     me.queue.done(*key);
   }
@@ -206,7 +217,7 @@ std::shared_ptr<Informer> Controller::follow(Resource resource, InformerOptions 
   const uint64_t handlers = informer->add_handlers({.added = add,
                                                     .changed =
                                                         [add, keys](const Stored& before, const Stored& after) {
-                                                          if (keys) add(before);  // It may have had another owner.
+                                                          if (keys) add(before);  // The owner may have changed.
                                                           add(after);
                                                         },
                                                     .removed = add});

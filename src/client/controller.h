@@ -1,9 +1,8 @@
-// A reconcile loop: keys of objects that changed go into a queue, and your function reconciles them, one key at a time,
-// and again after a delay when it failed.
+// A reconcile loop: keys of changed objects are queued, and your function reconciles them, one key at a time, retrying
+// failures with backoff.
 //
-//   Controller controller(client, [&](std::string key) -> Task<Result<Again>> { ... co_return Again{}; });
-//   controller.follow(builtin("apps/v1", "Deployment"));
-//   controller.start();
+//   Controller controller(client, [&](std::string key) -> Task<Result<ReconcileResult>> { ... co_return
+//   ReconcileResult{}; }); controller.follow(builtin("apps/v1", "Deployment")); controller.start();
 #pragma once
 
 #include <chrono>
@@ -18,14 +17,14 @@
 namespace holdfast::client {
 
 struct RateLimit {
-  // Between attempts at one key: doubles with each failure.
+  // Delay between attempts at one key; doubles with each failure.
   std::chrono::milliseconds first_delay{5};
   std::chrono::milliseconds max_delay{1'000'000};
 };
 
-// Keys that wait for work. A key that is added while it waits counts once; one that is added while it is being worked
-// on waits until that is done. Never full: it holds a key at most once. add functions may be called on any thread, the
-// rest on the loop.
+// A queue of keys to reconcile. Adding a queued key has no effect; a key added while it is being processed is queued
+// again when that is done. Needs no bound, because it holds each key at most once. The add functions are thread-safe,
+// the others must be called on the loop.
 class WorkQueue {
  public:
   explicit WorkQueue(net::EventLoop& loop, RateLimit limit = {});
@@ -34,12 +33,13 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   void add(std::string key);
+  // A key that is scheduled already gets the sooner of the two times.
   void add_after(std::string key, std::chrono::milliseconds delay);
-  // After a pause that grows with each call until forget().
-  void add_again(std::string key);
+  // After a delay that grows with each call until forget().
+  void add_with_backoff(std::string key);
   void forget(const std::string& key);
 
-  // Waits for a key; nothing once the queue is closed. Each take is followed by a done.
+  // Waits for a key; nullopt once the queue is closed. Each take() must be followed by done().
   Task<std::optional<std::string>> take();
   void done(const std::string& key);
   void close();
@@ -51,38 +51,38 @@ class WorkQueue {
   std::shared_ptr<State> state_;
 };
 
-// When a key is to be looked at again although nothing changed.
-struct Again {
-  std::optional<std::chrono::milliseconds> after;
+// When to reconcile a key again even if nothing changes.
+struct ReconcileResult {
+  std::optional<std::chrono::milliseconds> requeue_after;
 };
-using Reconcile = std::function<Task<Result<Again>>(std::string key)>;
+using Reconcile = std::function<Task<Result<ReconcileResult>>(std::string key)>;
 
-// Options for the client of a controller: responses without managedFields, which a reconciler does not look at.
+// Client options for a controller: responses omit managedFields, which reconcilers do not need.
 Options controller_options(std::string field_manager);
 
 struct ControllerOptions {
-  int workers = 1;  // Keys worked on at the same time.
+  int workers = 1;  // Number of keys processed concurrently.
   RateLimit limit;
 };
 
 class Controller {
  public:
-  // The client must outlive it.
+  // `client` must outlive the controller.
   Controller(Client& client, Reconcile reconcile, ControllerOptions options = {});
-  ~Controller();  // stop()
+  ~Controller();  // Calls stop().
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Changes of these objects add keys: by default their own. Unless it says otherwise, the informer leaves
-  // managedFields out. Before start().
+  // Adds keys when these objects change: by default the objects' own keys. The informer drops managedFields unless the
+  // options say otherwise. Call before start().
   using Keys = std::function<void(const Object& object, std::vector<std::string>& into)>;
   std::shared_ptr<Informer> follow(Resource resource, InformerOptions options = {}, Keys keys = {});
-  // Keys of the objects' controlling owners: for what a reconciler makes itself.
+  // Adds the keys of the objects' controlling owners: for objects created by the reconciler.
   std::shared_ptr<Informer> follow_owned(Resource resource, std::string_view owner_kind, InformerOptions options = {});
 
-  // Work begins when all informers are complete. Returns at once.
+  // Returns at once; work begins when all informers are synced.
   void start();
-  // Waits for the keys being worked on. Not on the loop.
+  // Waits for keys being processed. Must not be called on the loop.
   void stop();
   WorkQueue& queue();
 

@@ -1,25 +1,28 @@
 #include "client/core.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
+#include "base/api_version.h"
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/thread_pool.h"
+#include "base/url.h"
 
 namespace holdfast::client {
 
 namespace {
 
-// Plugins and files are waited for on a thread that blocks nothing else.
+// Exec plugins and file reads block, so they run on a separate thread.
 ThreadPool& waiting_threads() {
   static ThreadPool pool(2);
   return pool;
 }
 
-// Warning: 299 - "text": RFC 9110's quoted text, as servers write it.
-void tell_warnings(const net::ClientResponse& response, const std::function<void(std::string_view)>& tell) {
+// Warning: 299 - "text": a quoted string of RFC 9110.
+void report_warnings(const net::ClientResponse& response, const std::function<void(std::string_view)>& tell) {
   for (const auto& [name, value] : response.headers) {
     if (name != "warning" || !value.starts_with("299 ")) continue;
     const size_t open = value.find('"');
@@ -33,13 +36,10 @@ void tell_warnings(const net::ClientResponse& response, const std::function<void
   }
 }
 
-// Retry-After in seconds; nothing when the header is absent or a date, which no API server sends.
+// Retry-After in seconds; nullopt if absent or a date, which API servers do not send.
 std::optional<int64_t> retry_after(const net::ClientResponse& response) {
-  const std::string_view text = response.header("retry-after");
-  int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
-  return seconds;
+  const std::optional<int64_t> seconds = parse_number<int64_t>(response.header("retry-after"));
+  return seconds && *seconds >= 0 ? seconds : std::nullopt;
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ bool opt_out_gate(const std::optional<bool>& given) {
   if (const char* text = std::getenv("KUBE_FEATURE_ManagedFieldsOptOutClient"); text != nullptr) {
     if (std::string_view(text) == "true") return true;
     if (std::string_view(text) == "false") return false;
-    log::warning("environment variable ignored: neither true nor false",
+    log::warning("ignoring environment variable: must be true or false",
                  {{"name", "KUBE_FEATURE_ManagedFieldsOptOutClient"}, {"value", text}});
   }
   return Gates().on(Gate::ManagedFieldsOptOutClient);
@@ -66,7 +66,7 @@ Drops::Drops(std::vector<std::string> names) : fields(std::move(names)) {
 }
 
 Result<ServerUrl> parse_server(std::string_view url) {
-  // As client-go takes a host without a scheme.
+  // Like client-go, a host without a scheme means http.
   const std::string full = (url.find("://") == std::string_view::npos ? "http://" : "") + std::string(url);
   Result<HttpUrl> parsed = parse_http_url(full);
   if (!parsed) return bad_request("server: " + parsed.error().message);
@@ -143,7 +143,7 @@ void Core::close() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return uses_ == 0; });
   lock.unlock();
-  // The connection is closed on its own thread, behind whatever was posted before.
+  // The connection is closed on its own thread, after everything posted before.
   block_on(loop, drop_transport(shared_from_this()));
 }
 
@@ -170,10 +170,10 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
     void await_suspend(std::coroutine_handle<> h) { core.waiting_for_credentials_.push_back(h); }
     void await_resume() const noexcept {}
   };
-  const uint64_t held = credentials_made_;
+  const uint64_t held = credentials_generation_;
   while (refreshing_) co_await Refreshed{*this};
-  // Another call may have got new ones already.
-  if (refused && credentials_made_ != held) co_return Unit{};
+  // Another call may already have refreshed them.
+  if (refused && credentials_generation_ != held) co_return Unit{};
   const auto now = std::chrono::steady_clock::now();
   if (!refused && credentials_ && (!credentials_->stale_at || now < *credentials_->stale_at)) co_return Unit{};
 
@@ -202,7 +202,7 @@ Task<Result<Unit>> Core::refresh_credentials(bool refused) {
       credentials_ && credentials_->identity.has_value() == fresh.identity.has_value() &&
       (!fresh.identity || fresh.identity->certificate_pem == credentials_->identity->certificate_pem);
   credentials_ = std::move(fresh);
-  ++credentials_made_;
+  ++credentials_generation_;
   if (transport_ && same_identity) co_return Unit{};
   co_return make_transport();
 }
@@ -220,7 +220,7 @@ Task<void> Core::wait_for_turn() {
   tokens_ -= 1;
 }
 
-void Core::add_headers(const Sent& sent, net::ClientRequest& request) const {
+void Core::add_headers(const PreparedRequest& sent, net::ClientRequest& request) const {
   auto& headers = request.headers;
   if (!sent.accept.empty()) headers.emplace_back("accept", sent.accept);
   headers.emplace_back("user-agent", options.user_agent);
@@ -229,7 +229,7 @@ void Core::add_headers(const Sent& sent, net::ClientRequest& request) const {
   add_credentials(*credentials_, config.impersonate, headers);
 }
 
-Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
+Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, PreparedRequest sent) {
   const Use use(core);
   Core& me = *core;
   if (!me.loop.in_thread()) co_await resume_on(me.loop);
@@ -256,7 +256,7 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
       } else {
         answer.stream.emplace(std::move(*opened));
         answer.response = answer.stream->head();
-        while (answer.response.status >= 300) {  // What went wrong is read here.
+        while (answer.response.status >= 300) {  // The body of an error is read here.
           net::CallResult<std::string> piece = co_await answer.stream->read_some();
           if (!piece || piece->empty() || answer.response.body.size() > (1 << 20)) break;
           answer.response.body += *piece;
@@ -277,17 +277,17 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
                                        static_cast<double>(me.options.retry.first_delay.count()) *
                                            static_cast<double>(int64_t{1} << std::min(attempt - 1, 20)));
     if (failure) {
-      // A connection that was never made has carried nothing to the server.
+      // Without a connection, nothing reached the server.
       const bool never_left = failure->progress == net::CallError::Progress::NotConnected;
-      const bool again = failure->reason == Reason::ServiceUnavailable && (never_left || sent.safe_twice);
+      const bool again = failure->reason == Reason::ServiceUnavailable && (never_left || sent.retry_safe);
       if (last || !again || me.closing) co_return std::move(*failure);
     } else {
       const int status = answer.response.status;
-      if (me.options.on_warning) tell_warnings(answer.response, me.options.on_warning);
+      if (me.options.on_warning) report_warnings(answer.response, me.options.on_warning);
       if (status < 300 || status == 304) co_return answer;
       const bool renewable = me.config.exec || !me.config.token_file.empty() || !me.config.certificate_file.empty();
       if (status == 401 && !refused && renewable) {
-        // Token or certificate may have run out: once more with a new one.
+        // The token or certificate may have expired: retry once with a new one.
         refused = true;
         Result<Unit> renewed = co_await me.refresh_credentials(true);
         if (!renewed) co_return renewed.take_error();
@@ -302,11 +302,11 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, Sent sent) {
   }
 }
 
-Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, Sent sent, bool list) {
+Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, PreparedRequest sent, bool list) {
   const Use use(core);
   Result<Answer> answer = co_await send(core, sent);
   if (!answer && answer.error().code == 415 && sent.content_type.ends_with("cbor")) {
-    // As client-go does it: a server without CBOR gets JSON from now on.
+    // Like client-go, use JSON from now on if the server does not support CBOR.
     core->cbor_bodies = false;
     Arena arena;
     Result<Value> body = codec::decode_cbor(arena, sent.body);
@@ -329,7 +329,7 @@ std::string Core::accept(const Resource& resource, const Drops& without, Encodin
     text += without.parameter;
   };
   if (shape == Shape::Table || shape == Shape::TableOfObjects) {
-    // Its cells are texts: JSON is as good as anything.
+    // Table cells are text: other encodings save nothing.
     add("application/json;as=Table;v=v1;g=meta.k8s.io");
     add("application/json");
     return text;
@@ -353,8 +353,7 @@ std::string Core::accept(const Resource& resource, const Drops& without, Encodin
 
 std::string Core::path(const Resource& resource, std::string_view space, std::string_view name,
                        std::string_view subresource) const {
-  std::string text = resource.group.empty() ? "/api/" : "/apis/" + resource.group + "/";
-  text += resource.version;
+  std::string text = api_path(resource.group, resource.version);
   if (resource.namespaced && !space.empty()) text += "/namespaces/" + query_text(space);
   text += "/" + resource.plural;
   if (!name.empty()) text += "/" + query_text(name);
@@ -365,14 +364,11 @@ std::string Core::path(const Resource& resource, std::string_view space, std::st
 std::string query_text(std::string_view value) {
   std::string text;
   for (const char c : value) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
+    const bool plain = is_alnum(c) || c == '-' || c == '_' || c == '.' || c == '~';
     if (plain) {
       text += c;
     } else {
-      text += '%';
-      text += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
-      text += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
+      append_percent_encoded(text, c);
     }
   }
   return text;

@@ -1,5 +1,5 @@
-// What all calls of a client share: the connection, the credentials, retrying, and the bytes of answers. Private to the
-// module. Everything here happens on the client's loop, unless it says otherwise.
+// State and functions shared by all calls of a client: connection, credentials, retries, decoding of responses. Private
+// to the module. Runs on the client's loop unless stated otherwise.
 #pragma once
 
 #include <atomic>
@@ -15,44 +15,44 @@
 
 namespace holdfast::client {
 
-// One attempt after the other at one request.
-struct Sent {
+// A request, which may be sent several times.
+struct PreparedRequest {
   std::string method = "GET";
   std::string target;
   std::string accept;
   std::string content_type;
   std::string body;
-  bool safe_twice = true;  // Making it again after the connection broke changes nothing more.
-  bool streaming = false;  // The body is read by whoever asked.
+  bool retry_safe = true;  // Safe to send again after the connection broke.
+  bool streaming = false;  // The caller reads the body.
   std::string if_none_match;
 };
 
 struct Answer {
-  net::ClientResponse response;  // With the body unless `stream`.
+  net::ClientResponse response;  // With the body unless `stream` is set.
   std::optional<net::ClientStream> stream;
 };
 
-// What an exec plugin said. Blocks; not on the loop.
+// Runs an exec plugin. Blocks; must not be called on the loop.
 Result<Credentials> run_exec_plugin(const ExecPlugin& plugin, const Config& config);
 
 // Where the server is.
 struct ServerUrl {
   HttpUrl at;
-  std::string prefix;  // Of all paths; without a slash at the end.
+  std::string prefix;  // Of all paths; without a trailing slash.
 };
 Result<ServerUrl> parse_server(std::string_view url);
 
-// Which fields are left out of an answer, by what it is.
+// The fields to leave out of responses, by kind of response.
 struct Drops {
   std::vector<std::string> fields;
-  std::string parameter;  // ";drop=metadata.managedFields", or nothing.
+  std::string parameter;  // ";drop=metadata.managedFields", or empty.
   codec::FieldPaths object, list;
 
   explicit Drops(std::vector<std::string> names = {});
   bool empty() const { return fields.empty(); }
 };
 
-// Whether the gate is on: as given, else as the environment says, else its default.
+// Whether the gate is on: as given, else from the environment, else the default.
 bool opt_out_gate(const std::optional<bool>& given);
 
 struct Core : std::enable_shared_from_this<Core> {
@@ -65,9 +65,9 @@ struct Core : std::enable_shared_from_this<Core> {
   Drops drops;
 
   // --- Calls
-  static Task<Result<Answer>> send(std::shared_ptr<Core> core, Sent sent);
-  // The answer decoded; fields of `drops` are gone.
-  static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, Sent sent, bool list);
+  static Task<Result<Answer>> send(std::shared_ptr<Core> core, PreparedRequest sent);
+  // The decoded response without the fields in `drops`.
+  static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, PreparedRequest sent, bool list);
   enum class Asked : uint8_t { Object, List };
   std::string accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape, Asked asked) const;
   std::string accept(const Resource& resource, Shape shape = Shape::Object, Asked asked = Asked::Object) const {
@@ -84,19 +84,19 @@ struct Core : std::enable_shared_from_this<Core> {
     Use& operator=(const Use&) = delete;
     std::shared_ptr<Core> core;
   };
-  // Something to be told when the client closes; returns how to take it back.
+  // Registers a callback for when the client closes; returns an id for forget_close().
   uint64_t on_close(std::function<void()> callback);
   void forget_close(uint64_t id);
-  void close();  // Not on the loop: waits for calls.
+  void close();  // Waits for calls; must not be called on the loop.
   bool closing = false;
-  TaskGroup tasks;  // Informers; and whoever sleeps in it wakes when the client closes.
+  TaskGroup tasks;  // Informers; its sleeps end when the client closes.
 
-  double jitter(double around);  // Around it by a quarter.
+  double jitter(double around);  // Within 25% of `around`.
 
-  // Bodies are written as CBOR; off for good once the server has refused one.
+  // Whether bodies are sent as CBOR; turned off permanently once the server rejects one.
   std::atomic<bool> cbor_bodies{false};
 
-  // --- Discovery, made by the first who asks.
+  // --- Discovery, fetched on first use.
   struct Discovered {
     std::vector<ServedResource> resources;
     std::chrono::system_clock::time_point at;
@@ -104,7 +104,7 @@ struct Core : std::enable_shared_from_this<Core> {
   std::optional<Discovered> discovered;
   std::optional<bool> knows_markers;
 
-  std::map<std::string, std::weak_ptr<void>> informers;  // Shared ones, by what they follow.
+  std::map<std::string, std::weak_ptr<void>> informers;  // Shared informers, by resource and options.
   std::mutex informers_mutex;
 
  private:
@@ -112,40 +112,40 @@ struct Core : std::enable_shared_from_this<Core> {
   Task<Result<Unit>> refresh_credentials(bool refused);
   Result<Unit> make_transport();
   Task<void> wait_for_turn();
-  void add_headers(const Sent& sent, net::ClientRequest& request) const;
+  void add_headers(const PreparedRequest& sent, net::ClientRequest& request) const;
 
   std::shared_ptr<net::Client> transport_;
   std::optional<Credentials> credentials_;
-  uint64_t credentials_made_ = 0;  // How often.
+  uint64_t credentials_generation_ = 0;  // Incremented on each refresh.
   bool refreshing_ = false;
   std::vector<std::coroutine_handle<>> waiting_for_credentials_;
   double tokens_ = 0;
   std::chrono::steady_clock::time_point refilled_;
   std::mt19937_64 random_{std::random_device{}()};
 
-  std::mutex mutex_;  // Guards what follows: any thread.
+  std::mutex mutex_;  // Guards the members below, which are used on any thread.
   std::condition_variable idle_;
   size_t uses_ = 0;
   uint64_t next_close_id_ = 1;
   std::map<uint64_t, std::function<void()>> close_callbacks_;
 };
 
-// --- Bytes of answers
+// --- Decoding of responses
 
-// A tree that was decoded into the arena just now, without the members at the paths. Changed in place, since nothing
-// else refers to it yet: opting out with a server that does not support it only costs time. Only what is on a path is
-// written to.
+// Removes the members at the paths from a tree that was just decoded into the arena. Modified in place, since nothing
+// else refers to it yet: dropping fields that the server cannot drop costs only time. Only values on a path are
+// written.
 Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths);
 
-// What Content-Type says they are.
+// From a Content-Type.
 Encoding encoding_of(std::string_view content_type);
-// A whole answer. `list`: what drops apply to.
+// Decodes a complete response without the fields in `drop`.
 Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::FieldPaths& drop);
-// The error that a Status, or whatever else came with that code, stands for.
+// The error for a response with a Status, or any other body.
 Error error_of(const net::ClientResponse& response);
 Error error_of_status(const Value& status, int code);
 
-// Values for queries: percent-encoded.
+// Percent-encoded for use in a query.
 std::string query_text(std::string_view value);
 void add_query(std::string& target, std::string_view name, std::string_view value);
 
@@ -155,7 +155,7 @@ struct Watch::Raw {
   Encoding encoding = Encoding::Json;
 };
 
-// A watch over one stream, with drops of its own.
+// A watch over one stream; `drops` may differ from the client's.
 Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, std::string space, WatchOptions options,
                                Drops drops, Encoding encoding);
 

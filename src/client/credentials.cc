@@ -12,7 +12,7 @@ Result<Credentials> read_credentials(const Config& config) {
   Credentials read;
   if (!config.certificate_pem.empty()) read.identity = net::Identity{config.certificate_pem, config.key_pem};
   if (!config.certificate_file.empty() && !config.key_file.empty()) {
-    // Renewing replaces both; a pair that does not fit together yet is refused and read again.
+    // Rotation replaces both files; a mismatched pair is rejected and read again.
     Result<std::string> certificate = read_file(config.certificate_file), key = read_file(config.key_file);
     if (!certificate) return certificate.take_error();
     if (!key) return key.take_error();
@@ -21,7 +21,7 @@ Result<Credentials> read_credentials(const Config& config) {
   }
   if (!config.token_file.empty()) {
     Result<std::string> token = read_file(config.token_file);
-    // As in client-go, a token beside the file counts while the file cannot be read.
+    // Like client-go, fall back to the inline token while the file cannot be read.
     if (!token && config.token.empty()) return token.take_error();
     read.authorization = "Bearer " + (token ? std::string(trim(*token)) : config.token);
     read.stale_at = soon;

@@ -1,4 +1,4 @@
-// What is shown to a server: a client certificate, an Authorization header, whom to impersonate.
+// Credentials for a server: client certificate, Authorization header, impersonation.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@
 namespace holdfast::client {
 
 struct Credentials {
-  std::string authorization;  // The header; empty: none.
+  std::string authorization;  // Header value; empty if there is none.
   std::optional<net::Identity> identity;
-  std::optional<std::chrono::steady_clock::time_point> stale_at;  // When to read them again; nothing: never.
+  std::optional<std::chrono::steady_clock::time_point> stale_at;  // When to read them again; nullopt means never.
 };
 
-// As the config says, without its exec plugin. Reads the files that it names, on this thread.
+// Reads the credentials of a config, except those of an exec plugin. Blocks while reading files.
 Result<Credentials> read_credentials(const Config& config);
 
-// Adds the headers of the credentials, and those of impersonation.
+// Adds the headers for the credentials and for impersonation.
 void add_credentials(const Credentials& credentials, const Impersonation& impersonate,
                      std::vector<std::pair<std::string, std::string>>& headers);
 

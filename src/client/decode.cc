@@ -1,7 +1,8 @@
-// The bytes of answers: objects and errors.
+// Decoding of responses: objects and errors.
 #include <algorithm>
 #include <utility>
 
+#include "base/api_version.h"
 #include "client/core.h"
 
 namespace holdfast::client {
@@ -92,12 +93,10 @@ Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(document.source());
     if (!envelope) return envelope.take_error();
     const std::string_view api_version = envelope->type.api_version;
-    const size_t slash = api_version.find('/');
-    const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
-    const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+    const auto [group, version] = split_api_version(api_version);
     const types::Type* type = types::find_type_of(group, version, envelope->type.kind);
     if (type == nullptr) {
-      return bad_request("the server answered in Protobuf with a kind unknown here: " + std::string(api_version) + " " +
+      return bad_request("the server sent Protobuf of an unknown kind: " + std::string(api_version) + " " +
                          std::string(envelope->type.kind));
     }
     static const Gates kAll;
@@ -143,7 +142,7 @@ Error error_of(const net::ClientResponse& response) {
   error.reason = reason_of_code(response.status);
   error.message = response.body.substr(0, 1000);
   while (error.message.ends_with('\n')) error.message.pop_back();
-  if (error.message.empty()) error.message = "the server answered " + std::to_string(response.status);
+  if (error.message.empty()) error.message = "the server responded with " + std::to_string(response.status);
   return error;
 }
 

@@ -21,7 +21,7 @@ Error plugin_error(const ExecPlugin& plugin, const std::string& why) {
   return {Reason::Unauthorized, std::move(message)};
 }
 
-// What the plugin finds in KUBERNETES_EXEC_INFO.
+// The value of KUBERNETES_EXEC_INFO.
 std::string exec_info(const ExecPlugin& plugin, const Config& config) {
   Arena arena;
   MapBuilder spec(arena);
@@ -55,7 +55,7 @@ Result<Finished> run(const ExecPlugin& plugin, const Config& config) {
   for (const auto& [name, value] : plugin.environment) variables.push_back(name + "=" + value);
   variables.push_back("KUBERNETES_EXEC_INFO=" + exec_info(plugin, config));
   std::vector<char*> environment, arguments;
-  // Of a name given twice, programs take the first.
+  // Programs use the first of repeated variables.
   for (auto variable = variables.rbegin(); variable != variables.rend(); ++variable) {
     environment.push_back(variable->data());
   }
@@ -120,7 +120,7 @@ Result<Credentials> run_exec_plugin(const ExecPlugin& plugin, const Config& conf
   const std::string_view certificate = status->text_at("clientCertificateData");
   const std::string_view key = status->text_at("clientKeyData");
   if (certificate.empty() != key.empty())
-    return plugin_error(plugin, "printed a certificate without key, or a key without");
+    return plugin_error(plugin, "printed only one of clientCertificateData and clientKeyData");
   if (!certificate.empty()) credentials.identity = net::Identity{std::string(certificate), std::string(key)};
   if (credentials.authorization.empty() && !credentials.identity) {
     return plugin_error(plugin, "printed neither a token nor a certificate");

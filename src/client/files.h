@@ -7,7 +7,7 @@
 
 namespace holdfast::client {
 
-// An error names the path.
+// Errors name the path.
 Result<std::string> read_file(const std::string& path);
 
 }  // namespace holdfast::client

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Objects that a dictionary is learnt from, and how large it may be: enough to hold what objects of a kind share.
+// The number of objects a dictionary is trained on, and its size limit: enough to hold what objects of a kind share.
 constexpr size_t kSampleObjects = 400;
 constexpr size_t kDictionaryBytes = 64 << 10;
 
@@ -26,7 +26,7 @@ struct StringHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// Calls with the number and bytes of each field that has bytes; false: not a message.
+// Calls `visit` with the number and bytes of each length-delimited field; false if malformed.
 template <class Visit>
 bool for_each_bytes(std::string_view message, Visit visit) {
   ByteReader reader(message);
@@ -51,7 +51,7 @@ bool for_each_bytes(std::string_view message, Visit visit) {
   return reader.ok();
 }
 
-// What names an object, found in its bytes.
+// An object's identity, extracted from its bytes.
 struct Names {
   std::string key, resource_version;
   bool has_managed_fields = false;
@@ -100,7 +100,7 @@ bool has_any(const Value& value, const codec::FieldPaths& paths, codec::FieldPat
   return false;
 }
 
-// The members at and below the paths, and nothing else.
+// Copies only the members at and below the paths.
 Value only(Arena& arena, const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
   if (value.is_list()) {
     ListBuilder list(arena);
@@ -117,17 +117,17 @@ Value only(Arena& arena, const Value& value, const codec::FieldPaths& paths, cod
   return map.build();
 }
 
-// How objects of one informer are read back.
+// How an informer's objects are decoded.
 struct Form {
   std::string api_version, kind;
-  const types::Type* type = nullptr;  // Of Protobuf messages.
+  const types::Type* type = nullptr;  // For Protobuf messages.
 };
 
 }  // namespace
 
 struct Stored::Data {
   std::string key, resource_version;
-  std::string bytes;  // Packed when there is a dictionary.
+  std::string bytes;  // Compressed if there is a dictionary.
   std::shared_ptr<const Dictionary> dictionary;
   uint32_t plain_bytes = 0;
   Encoding encoding = Encoding::Json;
@@ -159,7 +159,7 @@ Object Stored::get() const {
   } else {
     root = codec::decode_json(document.arena(), document.source());
   }
-  // It was read once before it was stored; a Protobuf message may still turn out not to be of its type.
+  // It was parsed once before it was stored; a Protobuf message may still not match its type.
   document.set_root(root ? *root : Value());
   return Object(std::move(document));
 }
@@ -204,15 +204,15 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
   codec::FieldPaths keep;
   std::shared_ptr<const Form> form;
 
-  // --- The loop's own.
+  // --- Used only on the loop.
   bool streaming;
   bool stopped = false;
   std::optional<Watch> watch;
   Pause pause, resync_pause;
   std::vector<std::coroutine_handle<>> waiting_for_sync;
-  std::unordered_set<std::string> seen;  // While everything is reported again: the keys reported so far.
+  std::unordered_set<std::string> seen;  // While listing: the keys reported so far.
   bool listing = false;
-  bool list_done = false;  // The list that began last came to its end.
+  bool list_done = false;  // The most recent list was completed.
   std::vector<std::shared_ptr<Stored::Data>> samples;
   std::shared_ptr<const Dictionary> dictionary;
   std::string scratch;
@@ -224,7 +224,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
   // --- Shared with readers.
   using Entry = std::shared_ptr<const Stored::Data>;
   mutable std::shared_mutex mutex;
-  std::unordered_map<std::string_view, Entry> objects;  // Keys lie in the entries.
+  std::unordered_map<std::string_view, Entry> objects;  // Keys are views into the entries.
   struct Index {
     IndexValues values;
     std::unordered_map<std::string, std::unordered_map<std::string_view, Entry>> entries;
@@ -233,7 +233,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
   InformerStatus now;
   Clock::time_point contact = Clock::now();
 
-  // --- Work
+  // --- Implementation
   static Task<void> run(std::shared_ptr<State> self);
   static Task<void> resync(std::shared_ptr<State> self);
   Task<Result<Unit>> follow_watch(bool initial);
@@ -252,7 +252,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
 
 // ---------------------------------------------------------------------------------------------------- Objects
 
-// The bytes to keep of an object that came: canonical, without what is dropped, reduced where asked.
+// Converts a received object to the bytes to store: without dropped fields, reduced if requested.
 Result<std::shared_ptr<Stored::Data>> Informer::State::stored_form(Encoding from, std::string_view bytes,
                                                                    Names& names) {
   auto data = std::make_shared<Stored::Data>();
@@ -261,9 +261,9 @@ Result<std::shared_ptr<Stored::Data>> Informer::State::stored_form(Encoding from
   if (from == Encoding::Protobuf) {
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(bytes);
     if (!envelope) return envelope.take_error();
-    if (form->type == nullptr) return bad_request("Protobuf of a kind that has none");
+    if (form->type == nullptr) return bad_request("received Protobuf for a kind without a Protobuf type");
     std::string_view message = envelope->message;
-    if (!names_in_protobuf(message, names)) return bad_request("a malformed object in a watch");
+    if (!names_in_protobuf(message, names)) return bad_request("malformed object in a watch");
     const bool only_managed = drops.fields.size() == 1 && drops.fields[0] == kManagedFields;
     if (!drops.empty() && (!only_managed || names.has_managed_fields)) {
       scratch.clear();
@@ -320,6 +320,7 @@ void Informer::State::put(std::shared_ptr<Stored::Data> data) {
     samples.push_back(data);
     if (samples.size() == kSampleObjects) {
       std::vector<std::string_view> texts;
+      texts.reserve(samples.size());
       for (const auto& sample : samples) texts.push_back(sample->bytes);
       dictionary = Dictionary::train(texts, kDictionaryBytes);
     }
@@ -348,7 +349,7 @@ void Informer::State::put(std::shared_ptr<Stored::Data> data) {
     }
   }
   if (dictionary && !samples.empty()) {
-    // What came before there was a dictionary is packed into copies: readers may hold the originals.
+    // Objects received before there was a dictionary are compressed into copies: readers may hold the originals.
     for (const auto& sample : std::exchange(samples, {})) {
       auto packed = std::make_shared<Stored::Data>(*sample);
       pack(*packed);
@@ -400,7 +401,7 @@ void Informer::State::index(const Entry& before, const Entry& after) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Following
+// ---------------------------------------------------------------------------------------------------- Watching
 
 void Informer::State::heard(std::string_view resource_version) {
   std::unique_lock lock(mutex);
@@ -435,7 +436,7 @@ Result<Unit> Informer::State::take(WatchEvent::Type type, Encoding from, std::st
       if (!same) put(std::move(*data));
     }
   }
-  // In the middle of a list the version is that of one object, not of a state to continue from.
+  // During a list, the version is that of one object, not of a state to resume from.
   heard(listing && type != WatchEvent::Type::Bookmark ? std::string_view() : names.resource_version);
   return Unit{};
 }
@@ -459,7 +460,7 @@ void Informer::State::end_of_list() {
   }
 }
 
-// One watch, until it ends. `initial`: from nothing, with everything there is first.
+// Runs one watch until it ends. `initial`: starts with all existing objects.
 Task<Result<Unit>> Informer::State::follow_watch(bool initial) {
   WatchOptions ask;
   ask.label_selector = options.label_selector;
@@ -467,7 +468,7 @@ Task<Result<Unit>> Informer::State::follow_watch(bool initial) {
   ask.send_initial_events = initial;
   ask.shape = shape();
   if (!initial) ask.resource_version = now.resource_version;
-  // As client-go does it: watches end at different times, so that their clients do not come back all at once.
+  // Like client-go: watches end at different times, so that clients do not reconnect all at once.
   ask.timeout_seconds = static_cast<int64_t>(core->jitter(400));
   Result<Watch> opened = co_await open_watch(core, resource, options.space, std::move(ask), drops, encoding);
   if (!opened) co_return opened.take_error();
@@ -511,7 +512,7 @@ Task<Result<Unit>> Informer::State::follow_watch(bool initial) {
   co_return ended;
 }
 
-// For servers that do not list by watching.
+// For servers that do not support lists through watches.
 Task<Result<Unit>> Informer::State::list_pages() {
   std::string token, version;
   listing = true;
@@ -521,7 +522,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
     ~Listed() { listing = false; }
   } listed{listing};
   do {
-    Sent sent;
+    PreparedRequest sent;
     sent.target = core->path(resource, options.space);
     add_query(sent.target, "labelSelector", options.label_selector);
     add_query(sent.target, "fieldSelector", options.field_selector);
@@ -545,7 +546,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
           if (field == 3) token = text;
         });
       });
-      if (!good) co_return bad_request("a malformed list");
+      if (!good) co_return bad_request("malformed list");
       std::string enveloped;
       for (const std::string_view item : items) {
         enveloped.clear();
@@ -562,7 +563,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
       version = page->root().text_at("metadata", "resourceVersion");
       token = page->root().text_at("metadata", "continue");
       for (const Value& item : page->root().items_at("items")) {
-        // Items of lists do not say what they are.
+        // List items lack apiVersion and kind.
         Arena arena;
         Value whole = item;
         if (!item.has("kind")) {
@@ -600,9 +601,9 @@ Task<void> Informer::State::run(std::shared_ptr<State> self) {
     } else {
       const Clock::time_point start = Clock::now();
       ended = co_await me.follow_watch(from_nothing);
-      // Once everything has come, the next watch continues from there, however this one ended.
+      // Once the list is complete, the next watch resumes from it, however this one ended.
       if (me.list_done) from_nothing = false;
-      // A watch that ends at once, over and over, must not become a storm.
+      // Limits the rate if watches keep ending immediately.
       if (ended && Clock::now() - start < std::chrono::seconds(1))
         me.delay = std::max(me.delay, std::chrono::milliseconds(500));
     }
@@ -615,12 +616,12 @@ Task<void> Informer::State::run(std::shared_ptr<State> self) {
         me.list_done = false;
         me.delay = std::max(me.delay * 2, std::chrono::milliseconds(20));
       } else if (me.streaming && from_nothing && (error.code == 400 || error.code == 422)) {
-        me.streaming = false;  // It does not list by watching.
+        me.streaming = false;  // The server does not support lists through watches.
         continue;
       } else {
         me.delay = std::clamp(me.delay * 2, std::chrono::milliseconds(200), std::chrono::milliseconds(30'000));
         if (log::verbose(2)) {
-          log::info("informer tries again", {{"resource", me.resource.plural}, {"error", error.message}});
+          log::info("informer will retry", {{"resource", me.resource.plural}, {"error", error.message}});
         }
       }
     }
@@ -657,7 +658,7 @@ void Informer::State::stop() {
   resync_pause.wake();
 }
 
-// ---------------------------------------------------------------------------------------------------- The face
+// ---------------------------------------------------------------------------------------------------- Public interface
 
 std::shared_ptr<Informer> Informer::follow(const Client& client, Resource resource, InformerOptions options) {
   const std::shared_ptr<Core>& core = client.core();
@@ -687,7 +688,7 @@ Informer::~Informer() {
 }
 
 uint64_t Informer::add_handlers(Handlers handlers) {
-  // The number is given out here, so that the handlers can be taken back whatever the loop is doing.
+  // Assigned here so that the handlers can be removed even before the loop has added them.
   static std::atomic<uint64_t> next{1};
   const uint64_t id = next++;
   state_->core->loop.post([state = state_, id, handlers = std::move(handlers)]() mutable {

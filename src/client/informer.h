@@ -1,13 +1,14 @@
-// A copy of a resource's objects that follows the server: list once, then watch.
+// A local copy of a resource's objects that follows the server: list once, then watch.
 //
-//   std::shared_ptr<Informer> pods = Informer::follow(client, builtin("v1", "Pod"), {.drop_fields =
-//   {{kManagedFields}}}); pods->wait_synced().wait(); for (const Stored& pod : pods->list()) use(pod.get());
+//   std::shared_ptr<Informer> pods = Informer::follow(client, builtin("v1", "Pod"));
+//   pods->wait_synced().wait();
+//   for (const Stored& pod : pods->list()) use(pod.get());
 //
-// It never stops silently: an expired version means a new list, whatever else goes wrong means another attempt after a
-// growing, jittered pause; status() says how stale the copy is meanwhile. Its objects come as the server's own bytes
-// and stay that way, packed; get() decodes one.
+// It never stops silently: after Expired it lists again, after any other error it retries with jittered backoff;
+// status() tells how stale the copy is meanwhile. Objects are stored as the bytes sent by the server, compressed; get()
+// decodes one.
 //
-// One writer (the client's loop), any number of readers on any thread, who share a lock for the time it takes to copy a
+// One writer (the client's loop) and any number of readers on any thread, which hold a shared lock only while copying a
 // pointer. Handlers are called on the loop, in the server's order; they must not block.
 #pragma once
 
@@ -24,20 +25,21 @@
 namespace holdfast::client {
 
 struct InformerOptions {
-  std::string space;  // Empty: the whole cluster.
+  std::string space;  // The whole cluster if empty.
   std::string label_selector, field_selector;
-  // Left out of the objects; nothing: what the client leaves out. The gate holds here, too.
+  // Fields to leave out; nullopt means the client's. Subject to Options::opt_out_gate, too.
   std::optional<std::vector<std::string>> drop_fields;
-  // Objects are reduced to these fields (dotted paths) beside apiVersion, kind and what names them; empty: all stay.
+  // If not empty, only these fields (dotted paths) are kept, besides apiVersion, kind and the identifying metadata.
   std::vector<std::string> keep_fields;
-  bool metadata_only = false;           // The server sends PartialObjectMetadata and nothing of the kind's own.
-  std::optional<Encoding> encoding;     // Nothing: the client's.
-  bool packed = true;                   // Kept compressed against each other.
-  std::chrono::milliseconds resync{0};  // Tells handlers about every object this often; 0: never.
-  bool streaming_list = true;           // The first list as a watch; off for measuring: servers are asked anyway.
+  bool metadata_only = false;           // The server sends PartialObjectMetadata.
+  std::optional<Encoding> encoding;     // nullopt means the client's.
+  bool packed = true;                   // Keep objects compressed with a shared dictionary.
+  std::chrono::milliseconds resync{0};  // How often handlers are called for every object; 0 means never.
+  // Get the initial list through a watch if the server supports it. Turned off only in benchmarks.
+  bool streaming_list = true;
 };
 
-// One object in a store, as it was when it was looked up.
+// An object in the store, as of the time it was looked up.
 class Stored {
  public:
   struct Data;
@@ -51,22 +53,22 @@ class Stored {
 };
 
 struct InformerStatus {
-  bool synced = false;     // It was complete at least once.
+  bool synced = false;     // Was complete at least once.
   bool connected = false;  // A watch is open.
   std::string resource_version;
-  // Since the server last said anything: the copy is at most that old. An open watch is checked every quarter of a
-  // minute, so that a dead connection is noticed.
+  // Time since the server last sent anything: an upper bound on the copy's age. An open watch is probed every 15
+  // seconds, so that a dead connection is noticed.
   std::chrono::milliseconds since_contact{0};
-  std::string last_error;  // Of the last attempt that failed; empty after one that did not.
+  std::string last_error;  // Empty after a successful attempt.
   uint64_t lists = 0, watches = 0, failures = 0;
   size_t objects = 0;
-  size_t bytes = 0;  // Of objects, as kept.
+  size_t bytes = 0;  // Of objects, as stored.
 };
 
 class Informer {
  public:
   struct State;
-  // Starts following. Equal requests share one informer, which ends with its last user.
+  // Starts following. Identical requests share one informer, which ends with its last user.
   static std::shared_ptr<Informer> follow(const Client& client, Resource resource, InformerOptions options = {});
   ~Informer();
   Informer(const Informer&) = delete;
@@ -77,11 +79,11 @@ class Informer {
     std::function<void(const Stored& before, const Stored& after)> changed;
     std::function<void(const Stored&)> removed;
   };
-  // Existing objects are reported as added. Returns how to remove the handlers.
+  // Existing objects are reported as added. Returns an id for remove_handlers().
   uint64_t add_handlers(Handlers handlers);
   void remove_handlers(uint64_t id);
 
-  // An index: `values` adds the index values of one object. Before or after objects have arrived.
+  // Adds an index: `values` appends the index values of one object. May be called at any time.
   using IndexValues = std::function<void(const Object& object, std::vector<std::string>& into)>;
   void add_index(std::string name, IndexValues values);
 
@@ -89,7 +91,7 @@ class Informer {
   std::vector<Stored> list() const;
   std::vector<Stored> list(std::string_view index, std::string_view value) const;
 
-  // Returns once it is complete; an error when the client closes before that.
+  // Returns once the copy is complete; fails if the client closes first.
   Call<Result<Unit>> wait_synced() const;
   InformerStatus status() const;
 

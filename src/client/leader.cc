@@ -28,11 +28,11 @@ struct LeaderElection::State : std::enable_shared_from_this<LeaderElection::Stat
   bool started = false, stopped = false;
   std::atomic<bool> leading{false};
 
-  // What was seen last, and since when by our own clock.
+  // The last observed version, and when it was first seen by our clock.
   std::string seen_version;
   std::chrono::steady_clock::time_point seen_at;
 
-  std::mutex mutex;  // Guards what follows.
+  std::mutex mutex;  // Guards the members below.
   std::string holder;
 
   static Task<void> run(std::shared_ptr<State> self);
@@ -90,7 +90,7 @@ Task<bool> LeaderElection::State::try_to_lead() {
     const std::chrono::seconds theirs(lease->root().int_at_or(15, "spec", "leaseDurationSeconds"));
     if (now - seen_at < theirs) co_return false;
   }
-  // Another candidate that tries at the same time gets a conflict: the resourceVersion is part of the write.
+  // A concurrent candidate gets a conflict: the write includes the resourceVersion.
   Result<Object> renewed = co_await api.update(record(arena, *lease, options.identity));
   if (!renewed) co_return false;
   seen_version = renewed->resource_version();

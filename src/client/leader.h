@@ -1,8 +1,8 @@
-// Leader election: of several processes, the one that holds a Lease leads.
+// Leader election: among several processes, the holder of a Lease is the leader.
 //
-// Time is only ever measured here, never compared with the holder's clock: a Lease is free when it has not changed for
-// its duration while we looked. A leader that could not renew for `renew_deadline` stops being one before another can
-// begin.
+// Only local time is used, never the holder's clock: a Lease is considered free when it has not changed for its
+// duration while we watched it. A leader that has not renewed for `renew_deadline` steps down before another can take
+// over.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace holdfast::client {
 
 struct LeaderOptions {
   std::string space = "default", name;
-  std::string identity;  // Of this process among the others.
+  std::string identity;  // Unique among the candidates.
   std::chrono::milliseconds lease_duration{15'000};
   std::chrono::milliseconds renew_deadline{10'000};
   std::chrono::milliseconds retry_period{2'000};
@@ -24,15 +24,15 @@ struct LeaderOptions {
 
 class LeaderElection {
  public:
-  // Both are called on the client's loop. The client must outlive it.
+  // Both callbacks run on the client's loop. `client` must outlive the election.
   LeaderElection(Client& client, LeaderOptions options, std::function<void()> on_leading,
                  std::function<void()> on_lost);
-  ~LeaderElection();  // stop()
+  ~LeaderElection();  // Calls stop().
   LeaderElection(const LeaderElection&) = delete;
   LeaderElection& operator=(const LeaderElection&) = delete;
 
   void start();
-  // Gives up the Lease, so that the next leader need not wait. Not on the loop.
+  // Releases the Lease, so that the next leader need not wait. Must not be called on the loop.
   void stop();
   bool leading() const;
   std::string holder() const;  // The last known holder.

@@ -1,4 +1,4 @@
-// One object as a server answered it, with the memory it lives in: immutable, cheap to copy, safe to share.
+// An object returned by a server, with the memory that holds it: immutable, cheap to copy, safe to share.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class Object {
   std::string_view space() const { return root().text_at("metadata", "namespace"); }
   std::string_view uid() const { return root().text_at("metadata", "uid"); }
   std::string_view resource_version() const { return root().text_at("metadata", "resourceVersion"); }
-  // "namespace/name", or the name of what has no namespace.
+  // "namespace/name", or the name if there is no namespace.
   std::string key() const {
     return space().empty() ? std::string(name()) : std::string(space()) + "/" + std::string(name());
   }

@@ -1,4 +1,4 @@
-// A sleep that can be cut short. Private to the module; on the loop's thread.
+// An interruptible sleep. Private to the module; used on the loop's thread.
 #pragma once
 
 #include <coroutine>
@@ -15,7 +15,7 @@ class Pause {
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  // One sleeper at a time. Without a delay: until woken.
+  // One sleeper at a time. Without a delay, sleeps until woken.
   auto wait(net::Millis delay = net::Millis(0)) {
     struct Awaiter {
       Pause& pause;
@@ -29,14 +29,14 @@ class Pause {
     };
     return Awaiter{*this, delay};
   }
-  // Ends the sleep, or the next one before it begins.
+  // Ends the sleep, or the next one if there is none.
   void wake() {
     if (!sleeper_) {
       woken_ = true;
       return;
     }
     loop_.cancel(std::exchange(timer_, 0));
-    // Not resumed inline: the caller may still use what the resumed coroutine releases.
+    // Not resumed inline: the caller may still use objects that the resumed coroutine releases.
     loop_.post([h = std::exchange(sleeper_, {})] { h.resume(); });
   }
 

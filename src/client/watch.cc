@@ -1,4 +1,4 @@
-// Watches: events cut out of a stream of bytes.
+// Watches: splits a byte stream into events.
 #include <algorithm>
 
 #include "base/varint.h"
@@ -12,25 +12,25 @@ struct Watch::State {
   net::ClientStream stream;
   Encoding encoding;
   std::string buffer;
-  size_t from = 0;     // What lies before it was handed out.
-  size_t scanned = 0;  // Looked through for the end of an event, without one.
+  size_t from = 0;     // Bytes before this were already returned.
+  size_t scanned = 0;  // Bytes before this contain no end of an event.
   bool canceled = false;
   uint64_t close_id = 0;
 
   State(std::shared_ptr<Core> the_core, Drops the_drops, net::ClientStream the_stream, Encoding the_encoding)
       : core(std::move(the_core)), drops(std::move(the_drops)), stream(std::move(the_stream)), encoding(the_encoding) {}
 
-  // The first whole frame in the buffer; empty: more bytes are needed.
+  // The first complete frame in the buffer; empty if more bytes are needed.
   Result<std::string_view> frame();
 };
 
 namespace {
 
-// Lengths of frames that make no sense are refused before memory is taken for them.
+// Larger frame lengths are rejected before allocating memory.
 constexpr size_t kMaxFrameBytes = 256 << 20;
 
-// Texts of fields 1 and 2 of a message that has nothing else: WatchEvent and RawExtension.
-void two_texts(std::string_view message, std::string_view& first, std::string_view& second) {
+// The strings in fields 1 and 2 of a message without other fields: WatchEvent and RawExtension.
+void read_two_strings(std::string_view message, std::string_view& first, std::string_view& second) {
   ByteReader reader(message);
   while (!reader.rest().empty()) {
     const uint64_t tag = reader.varint();
@@ -49,7 +49,7 @@ std::optional<WatchEvent::Type> type_of(std::string_view name) {
   return std::nullopt;
 }
 
-// {"type":"ADDED","object":{...}}, as every server writes it.
+// The fast path for {"type":"ADDED","object":{...}}, the form all servers send.
 bool plain_json_event(std::string_view line, std::string_view& type, std::string_view& object) {
   constexpr std::string_view kStart = R"({"type":")", kMiddle = R"(","object":)";
   if (!line.starts_with(kStart)) return false;
@@ -62,14 +62,14 @@ bool plain_json_event(std::string_view line, std::string_view& type, std::string
   return true;
 }
 
-// The text that a CBOR item of at most 23 bytes is: strings of either kind, as servers write keys and types.
+// The text of a CBOR string (byte or text) of at most 23 bytes, the form used for keys and types.
 std::string_view short_cbor_text(std::string_view item) {
   const auto head = static_cast<uint8_t>(item.empty() ? 0 : item[0]);
   const bool text = (head & 0xe0) == 0x40 || (head & 0xe0) == 0x60;
   return text && (head & 0x1f) + 1U == item.size() ? item.substr(1) : std::string_view();
 }
 
-// The same event in CBOR: a map of two, of known length or not.
+// The same for CBOR: a map with two entries, of definite or indefinite length.
 bool plain_cbor_event(std::string_view frame, std::string_view& type, std::string_view& object) {
   constexpr std::string_view kSelfDescribed = "\xd9\xd9\xf7";
   constexpr char kMapOfTwo = '\xa2', kOpenMap = '\xbf', kBreak = '\xff';
@@ -102,7 +102,7 @@ Result<std::string_view> Watch::State::frame() {
     if (rest.size() < 4) return std::string_view();
     size_t bytes = 0;
     for (int i = 0; i < 4; ++i) bytes = bytes << 8 | static_cast<uint8_t>(rest[static_cast<size_t>(i)]);
-    if (bytes > kMaxFrameBytes) return bad_request("a watch frame of " + std::to_string(bytes) + " bytes");
+    if (bytes > kMaxFrameBytes) return bad_request("watch frame too large: " + std::to_string(bytes) + " bytes");
     if (rest.size() - 4 < bytes) return std::string_view();
     from += 4 + bytes;
     return rest.substr(4, bytes);
@@ -151,14 +151,14 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
     std::string_view type;
     if (me.encoding == Encoding::Protobuf) {
       std::string_view extension, ignored;
-      two_texts(*frame, type, extension);
-      two_texts(extension, raw.object, ignored);
+      read_two_strings(*frame, type, extension);
+      read_two_strings(extension, raw.object, ignored);
     } else if (me.encoding == Encoding::Cbor) {
-      if (!plain_cbor_event(*frame, type, raw.object)) co_return bad_request("a malformed watch event");
+      if (!plain_cbor_event(*frame, type, raw.object)) co_return bad_request("malformed watch event");
     } else {
       const std::string_view trimmed = frame->substr(0, frame->find_last_not_of(" \r\n") + 1);
       if (trimmed.empty()) continue;
-      if (!plain_json_event(trimmed, type, raw.object)) co_return bad_request("a malformed watch event");
+      if (!plain_json_event(trimmed, type, raw.object)) co_return bad_request("malformed watch event");
     }
     if (type == "ERROR") {
       static const codec::FieldPaths kNothing;
@@ -167,7 +167,7 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
       co_return error_of_status(status->root(), 0);
     }
     const std::optional<WatchEvent::Type> known = type_of(type);
-    if (!known) continue;  // Something newer than us.
+    if (!known) continue;  // An event type newer than this client.
     raw.type = *known;
     co_return std::optional<Raw>(raw);
   }
@@ -206,7 +206,7 @@ void Watch::cancel() {
 Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, std::string space, WatchOptions options,
                                Drops drops, Encoding encoding) {
   const Core::Use use(core);
-  Sent sent;
+  PreparedRequest sent;
   sent.streaming = true;
   sent.target = core->path(resource, space);
   add_query(sent.target, "watch", "true");
@@ -227,7 +227,7 @@ Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, st
   state->close_id = core->on_close([weak = std::weak_ptr<Watch::State>(state)] {
     if (const std::shared_ptr<Watch::State> alive = weak.lock()) alive->stream.cancel();
   });
-  // The stream belongs to the loop: its last user may be on any thread.
+  // The stream must be destroyed on the loop, but its last user may be on any thread.
   std::shared_ptr<Watch::State> on_loop(state.get(), [state, core](Watch::State*) mutable {
     core->forget_close(state->close_id);
     core->loop.post([state = std::move(state)]() mutable { state.reset(); });

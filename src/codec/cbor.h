@@ -1,13 +1,13 @@
-// CBOR as Kubernetes' serializer reads and writes it.
+// CBOR as read and written by Kubernetes' serializer.
 //
-// Reading: the self-described tag may be there or not; byte strings are texts (not checked for UTF-8), text strings
-// must be UTF-8; a byte string under tag 21, 22 or 23 reads as its base64url, base64 or hex text; a time tag reads as
-// RFC 3339 text; other tags are skipped. Indefinite lengths are fine. Refused, in the wording of Kubernetes'
-// decoder: NaN, infinities, big numbers, integers beyond int64, simple values other than false, true and null, keys
-// given twice, more than 10000 levels, bytes after the item.
+// Reading: the self-described tag is optional; byte strings are texts (not checked for UTF-8), text strings must be
+// UTF-8; a byte string under tag 21, 22 or 23 is read as base64url, base64 or hex text; a time tag is read as RFC 3339
+// text; other tags are skipped. Indefinite lengths are allowed. Rejected, with the messages of Kubernetes' decoder:
+// NaN, infinities, big numbers, integers beyond int64, simple values other than false, true and null, duplicate keys,
+// more than 10000 levels, bytes after the item.
 //
-// Writing: the self-described tag, then one item of definite lengths; texts and keys as byte strings, integers in their
-// shortest form, floats in the smallest width that is exact.
+// Writing: the self-described tag, then one item with definite lengths; texts and keys as byte strings, integers in
+// their shortest form, floats in the smallest exact width.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,28 @@
 namespace holdfast::codec {
 
 struct CborOptions {
-  // Filled, when given, when the result is an error: where in the source it was found.
+  // If given, set to the offset of the error in the source.
   size_t* error_offset = nullptr;
 };
 
-// Strings are views into `source` where they are contiguous there; everything else is in `arena`.
+// Strings are views into `source` if they are contiguous there; everything else is in `arena`.
 Result<Value> decode_cbor(Arena& arena, std::string_view source, const CborOptions& options = {});
 
-// The length of the first item of a sequence (a watch's stream): 0 when its end has not arrived yet, an error when no
-// continuation can make it an item.
+// The length of the first item of a sequence (a watch stream): 0 if it is still incomplete, an error if it can never
+// become a valid item.
 Result<size_t> first_cbor_item(std::string_view bytes);
 
 inline constexpr std::string_view kCborSelfDescribed = "\xd9\xd9\xf7";
 
 enum class CborOrder : uint8_t {
-  AsIs,    // Members in their order: what answers use.
-  Sorted,  // By the encoded key, so shorter keys first: what storage uses.
+  AsIs,    // Members in their order: for responses.
+  Sorted,  // By encoded key, hence shorter keys first: for storage.
 };
-// Appends the tag and the item. Raw leaves are written as the values they hold.
+// Appends the tag and the item. Raw leaves are written as the values they contain.
 void encode_cbor(const Value& value, std::string& out, CborOrder order = CborOrder::AsIs);
 std::string encode_cbor(const Value& value, CborOrder order = CborOrder::AsIs);
 
-// --- items, for transcoders ---
+// --- Items, for transcoders ---
 
 enum class CborMajor : uint8_t {
   Unsigned = 0,
@@ -56,7 +56,7 @@ enum class CborMajor : uint8_t {
   Simple = 7
 };
 inline constexpr size_t kMaxCborHead = 9;
-// Writes the first bytes of an item in the shortest form; returns their end. `to` has room for kMaxCborHead.
+// Writes the head of an item in its shortest form and returns its end. `to` must have room for kMaxCborHead bytes.
 char* write_cbor_head(CborMajor major, uint64_t argument, char* to);
 
 inline void write_cbor_head(CborMajor major, uint64_t argument, Sink& sink) {
@@ -66,7 +66,7 @@ inline void write_cbor_text(std::string_view text, Sink& sink) {
   write_cbor_head(CborMajor::Bytes, text.size(), sink);
   sink.put(text);
 }
-// Bytes that JSON shows as base64: tag 22.
+// Bytes that are base64 in JSON: tag 22.
 inline void write_cbor_bytes(std::string_view bytes, Sink& sink) {
   write_cbor_head(CborMajor::Tag, 22, sink);
   write_cbor_text(bytes, sink);
@@ -80,10 +80,10 @@ inline void write_cbor_int(int64_t number, Sink& sink) {
 }
 inline void write_cbor_bool(bool b, Sink& sink) { sink.put(b ? '\xf5' : '\xf4'); }
 inline void write_cbor_null(Sink& sink) { sink.put('\xf6'); }
-// Not finite: null.
+// Writes null if the number is not finite.
 void write_cbor_double(double number, Sink& sink);
 
-// A list or map whose size is known only when it ends: one byte is kept for the head, and what follows moves when the
+// A list or map whose size is known only at its end: one byte is reserved for the head, and the content is moved if the
 // count needs more.
 class CborContainer {
  public:

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/repeated.h"
@@ -14,14 +16,14 @@
 namespace holdfast::codec {
 namespace {
 
-// The words of Kubernetes' decoder for the major types.
+// The names of the major types in Kubernetes' decoder.
 constexpr std::string_view kTypeNames[] = {
     "positive integer", "negative integer", "byte string", "UTF-8 text string", "array", "map", "tag", "primitives"};
 std::string type_name(CborMajor major) { return std::string(kTypeNames[static_cast<size_t>(major)]); }
 
 struct Head {
   CborMajor major{};
-  uint8_t info = 0;  // The low five bits of the first byte; 31: indefinite length.
+  uint8_t info = 0;  // The low five bits of the first byte; 31 for indefinite length.
   uint64_t argument = 0;
   bool indefinite() const { return info == 31; }
 };
@@ -47,7 +49,7 @@ std::string not_accepted(CborMajor major, std::string_view what) {
   return "cbor: data item of cbor type " + type_name(major) + " is not accepted by protocol: " + std::string(what);
 }
 
-// First pass: is it one well-formed item? Everything the second pass reads has been measured here. Neither pass
+// First pass: checks that there is one well-formed item, so that the second pass needs no bounds checks. Neither pass
 // recurses: ten thousand levels are allowed, and a thread's stack is small.
 class Checker {
  public:
@@ -62,7 +64,7 @@ class Checker {
   struct Open {
     bool map;
     bool indefinite;
-    uint64_t left;  // Items left, keys and values counted each; of an indefinite one those that came.
+    uint64_t left;  // Items left, counting keys and values separately; for indefinite lengths, items read so far.
     size_t depth;
   };
 
@@ -80,7 +82,7 @@ class Checker {
   bool open(const Head& head, size_t depth);
   bool text(const Head& head);
   bool chunks(CborMajor major);
-  // Passes over tags to the head of what they enclose.
+  // Skips tags up to the head of the tagged item.
   bool tags(Head& head, size_t& depth);
   bool too_deep() { return fail("cbor: exceeded max nested level " + std::to_string(kMaxDepth)); }
   bool too_many_pairs() {
@@ -218,15 +220,15 @@ bool Checker::tags(Head& h, size_t& depth) {
   }
 }
 
-// time.Time.MarshalText of a time read from an RFC 3339 text: fractions lose their trailing zeros, a zone of nothing
-// is Z.
+// time.Time.MarshalText of a time parsed from an RFC 3339 text: trailing zeros of the fraction are removed, and a zero
+// offset becomes Z.
 std::string normal_time_text(std::string_view text) {
   std::string out(text.substr(0, 19));
   size_t zone = 19;
   if (zone < text.size() && (text[zone] == '.' || text[zone] == ',')) {
     ++zone;
     const size_t start = zone;
-    while (zone < text.size() && text[zone] >= '0' && text[zone] <= '9') ++zone;
+    while (zone < text.size() && is_digit(text[zone])) ++zone;
     std::string_view fraction = text.substr(start, std::min<size_t>(zone - start, 9));
     while (fraction.ends_with('0')) fraction.remove_suffix(1);
     if (!fraction.empty()) out += '.' + std::string(fraction);
@@ -235,16 +237,7 @@ std::string normal_time_text(std::string_view text) {
   return out + std::string(offset == "+00:00" || offset == "-00:00" ? "Z" : offset);
 }
 
-std::string base16(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    out += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-    out += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
-  }
-  return out;
-}
-
-// Second pass, over bytes known to be well formed.
+// Second pass, over bytes known to be well-formed.
 class Reader {
  public:
   Reader(Arena& arena, std::string_view source) : arena_(arena), source_(source) {}
@@ -264,10 +257,10 @@ class Reader {
     bool map;
     bool indefinite;
     uint64_t left;      // Members or items left.
-    uint64_t encoding;  // The tag that applies to the byte strings in it.
-    size_t start;       // Of its members or items on their stack,
-    size_t offset;      // and of its first key in the source.
-    bool bad_key;       // The member being read has none: its value is not kept.
+    uint64_t encoding;  // The tag that applies to byte strings inside.
+    size_t start;       // Of its members or items on their stack.
+    size_t offset;      // Of its first key in the source.
+    bool bad_key;       // The current member has an invalid key: its value is dropped.
   };
 
   Head head() {
@@ -287,7 +280,7 @@ class Reader {
     return true;
   }
 
-  // Only the first error is reported; reading continues to the end, as upstream's decoder does.
+  // Only the first error is reported; reading continues to the end, like upstream's decoder.
   Value fail(size_t offset, std::string message) {
     if (message_.empty()) {
       message_ = std::move(message);
@@ -339,7 +332,7 @@ class Reader {
 
 std::string_view Reader::encoded(std::string_view bytes, uint64_t encoding) {
   if (encoding == kBase64) return arena_.copy(base64_encode(bytes));
-  if (encoding == kBase16) return arena_.copy(base16(bytes));
+  if (encoding == kBase16) return arena_.copy(to_hex(bytes));
   return encoding == kBase64Url ? arena_.copy(base64url_encode(bytes)) : bytes;
 }
 
@@ -348,7 +341,7 @@ Value Reader::integer(const Head& h, size_t offset, std::string_view go_type) {
     const auto number = static_cast<int64_t>(h.argument);
     return Value::integer(h.major == CborMajor::Unsigned ? number : ~number);
   }
-  // -1 - argument may lie one beyond what uint64 can count.
+  // -1 - argument may not fit into uint64.
   const std::string digits = h.major == CborMajor::Unsigned ? std::to_string(h.argument)
                              : h.argument == UINT64_MAX     ? "-18446744073709551616"
                                                             : "-" + std::to_string(h.argument + 1);
@@ -376,7 +369,7 @@ Value Reader::scalar(const Head& h, size_t offset, uint64_t encoding) {
   }
 }
 
-// Passes over tags to the head of what they enclose; false when a tag already gave the value.
+// Skips tags up to the head of the tagged item; false if a tag already determined the value.
 bool Reader::tags(Head& h, size_t start, uint64_t& encoding, Value& value) {
   while (h.major == CborMajor::Tag) {
     const uint64_t tag = h.argument;
@@ -434,7 +427,7 @@ Value Reader::read() {
   }
 }
 
-// Whether another value follows in the container; of a map its key has then been read.
+// Whether the container has another value; in a map, its key has then been read.
 bool Reader::another(Frame& frame) {
   if (frame.indefinite ? at_break() : frame.left-- == 0) return false;
   if (frame.map) {
@@ -469,13 +462,13 @@ Value Reader::close(const Frame& frame) {
     fail(frame.offset, "cbor: found duplicate map key " + go_quote(members[again].key) + " at map element index " +
                            std::to_string(again));
   }
-  // After an error the tree is thrown away; with keys given twice it must not even be built.
+  // After an error the tree is discarded; with duplicate keys it must not even be built.
   const Value map = members.empty() || !message_.empty() ? Value::empty_map() : Value::map(arena_, members);
   members_.resize(frame.start);
   return map;
 }
 
-// Keys are texts.
+// Keys must be texts.
 std::string_view Reader::key(uint64_t encoding, bool& good) {
   const size_t start = at_;
   Head h = head();
@@ -515,8 +508,8 @@ Value Reader::time(uint64_t tag) {
     const double number = float_value(h);
     double seconds = 0;
     const double part = std::modf(number, &seconds);
-    constexpr double kFarthest = 1e15;  // Well beyond the year 9999, well within int64.
-    when.seconds = static_cast<int64_t>(std::clamp(seconds, -kFarthest, kFarthest));
+    constexpr double kMaxEpochSeconds = 1e15;  // Well beyond the year 9999, well within int64.
+    when.seconds = static_cast<int64_t>(std::clamp(seconds, -kMaxEpochSeconds, kMaxEpochSeconds));
     when.nanos = static_cast<int32_t>(part * 1e9);
     if (when.nanos < 0) {
       when.nanos += 1000000000;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/strings.h"
 #include "codec/codec.h"
 
 namespace holdfast::codec {
@@ -20,15 +21,6 @@ std::string from_hex(std::string_view hex) {
       out += static_cast<char>(byte);
       byte = 0;
     }
-  }
-  return out;
-}
-
-std::string to_hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    out += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-    out += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
   }
   return out;
 }
@@ -68,19 +60,19 @@ constexpr Case kRead[] = {
     {"bytes that expect base64", "d6 43 010203", "\"AQID\""},
     {"bytes that expect base64url, through a list", "d5 81 42 fbff", "[\"-_8\"]"},
     {"bytes that expect hex", "d7 42 0aff", "\"0aff\""},
-    {"unknown tags are passed over", "d9ffff 01", "1"},
+    {"unknown tags are skipped", "d9ffff 01", "1"},
     {"a tagged time", "c0 78 18 323032362d30312d30325430333a30343a30352e3530305a", "\"2026-01-02T03:04:05.5Z\""},
     {"seconds", "c1 1a 6957367d", "\"2026-01-02T03:07:41Z\""},
     {"seconds and a fraction", "c1 fb 41da55cd9f500000", "\"2026-01-02T03:07:41.25Z\""},
     {"a time tag on something else", "c0 01",
      "error@0: cbor: tag number 0 must be followed by text string, got positive integer"},
-    {"a key given twice", "a2 4161 01 6161 02", "error@1: cbor: found duplicate map key \"a\" at map element index 1"},
-    {"a key that is no text", "a1 01 02",
+    {"a duplicate key", "a2 4161 01 6161 02", "error@1: cbor: found duplicate map key \"a\" at map element index 1"},
+    {"a key that is not a text", "a1 01 02",
      "error@1: cbor: cannot unmarshal positive integer into Go value of type string"},
-    {"bytes behind the item", "01 02 03", "error@1: cbor: 2 bytes of extraneous data starting at index 1"},
-    {"nothing", "", "error@0: EOF"},
-    {"cut short", "a1 41", "error@2: unexpected EOF"},
-    {"a list that promises more than there is", "9a7fffffff", "error@5: unexpected EOF"},
+    {"trailing bytes", "01 02 03", "error@1: cbor: 2 bytes of extraneous data starting at index 1"},
+    {"empty input", "", "error@0: EOF"},
+    {"truncated", "a1 41", "error@2: unexpected EOF"},
+    {"a list longer than the input", "9a7fffffff", "error@5: unexpected EOF"},
     {"a map larger than allowed", "ba00200001",
      "error@5: cbor: exceeded max number of key-value pairs 2097152 for CBOR map"},
     {"a stray break", "ff", "error@1: cbor: unexpected \"break\" code"},
@@ -88,7 +80,7 @@ constexpr Case kRead[] = {
     {"a reserved length", "1c", "error@1: cbor: invalid additional information 28 for type positive integer"},
 };
 
-TEST(Cbor, ReadsAndRefusesAsKubernetesDoes) {
+TEST(Cbor, DecodesLikeKubernetes) {
   for (const Case& c : kRead) {
     size_t offset = 0;
     const auto document = parse_cbor(from_hex(c.hex), {.error_offset = &offset});
@@ -98,7 +90,7 @@ TEST(Cbor, ReadsAndRefusesAsKubernetesDoes) {
   }
 }
 
-TEST(Cbor, NestsAsDeepAsTheLimitAndNoDeeper) {
+TEST(Cbor, RejectsNestingBeyondTheLimit) {
   const std::string deep = std::string(limits::kDecodedDepth - 1, '\x81') + '\x80';
   EXPECT_TRUE(parse_cbor(deep));
   const auto deeper = parse_cbor('\x81' + deep);
@@ -106,8 +98,8 @@ TEST(Cbor, NestsAsDeepAsTheLimitAndNoDeeper) {
   EXPECT_EQ(deeper.error().message, "cbor: exceeded max nested level " + std::to_string(limits::kDecodedDepth));
 }
 
-// The texts of kRead name the numbers that Kubernetes has.
-TEST(Cbor, ListsAndMapsHaveLimits) {
+// The messages in kRead contain Kubernetes' limits.
+TEST(Cbor, RejectsListsAndMapsBeyondTheLimit) {
   EXPECT_EQ(limits::kCborMembers, 2097152U);
   EXPECT_EQ(parse_cbor(from_hex("9b0000000080000000")).error().message,
             "cbor: exceeded max number of elements " + std::to_string(limits::kCborItems) + " for CBOR array");
@@ -121,10 +113,10 @@ constexpr Case kWrite[] = {
      "89 f93c00 fa5f000000 fb3fb999999999999a f98000 f90001 f97bff fa47800000 fa33000000 fb7fefffffffffffff",
      "[1.0,9223372036854775808,0.1,-0.0,5.960464477539063e-8,65504.0,65536.0,2.9802322387695312e-8,1."
      "7976931348623157e308]"},
-    {"empty things and words", "86 a0 80 40 f4 f5 f6", R"([{},[],"",false,true,null])"},
+    {"empty values and literals", "86 a0 80 40 f4 f5 f6", R"([{},[],"",false,true,null])"},
 };
 
-TEST(Cbor, WritesAsKubernetesDoes) {
+TEST(Cbor, EncodesLikeKubernetes) {
   for (const Case& c : kWrite) {
     const auto document = parse_json(std::string(c.want));
     ASSERT_TRUE(document) << c.name;
@@ -135,14 +127,14 @@ TEST(Cbor, WritesAsKubernetesDoes) {
   }
 }
 
-TEST(Cbor, SortsByTheEncodedKeyForStorage) {
+TEST(Cbor, SortsByEncodedKeyForStorage) {
   const auto document = parse_json(R"({"bb":1,"a":2,"b":{"z":1,"y":2},"aa":3})");
   ASSERT_TRUE(document);
   EXPECT_EQ(to_hex(encode_cbor(document->root(), CborOrder::Sorted)),
             to_hex(from_hex("d9d9f7 a4 4161 02 4162 a2 4179 02 417a 01 426161 03 426262 01")));
 }
 
-TEST(Cbor, WritesRawLeavesAsTheValuesTheyHold) {
+TEST(Cbor, WritesRawLeavesAsTheirValues) {
   EXPECT_EQ(to_hex(encode_cbor(Value::raw(R"({ "a" : [1, 2.50] })"))), "d9d9f7a141618201f94100");
 }
 

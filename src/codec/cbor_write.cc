@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "codec/cbor.h"
 #include "codec/transcode_json.h"
+#include "codec/tree_walk.h"
 
 namespace holdfast::codec {
 namespace {
@@ -16,7 +16,7 @@ char* write_big_endian(uint64_t number, int bytes, char* to) {
   return to;
 }
 
-// The bits of the half-precision number that equals `number`, if there is one.
+// Converts to a half-precision number, if there is one that is equal.
 bool to_half(float number, uint16_t& half) {
   const auto bits = std::bit_cast<uint32_t>(number);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
@@ -41,37 +41,18 @@ bool to_half(float number, uint16_t& half) {
   return false;
 }
 
-// Does not recurse: a tree may be ten thousand levels deep.
-class Writer {
+class Writer : TreeWalk<Writer> {
+  friend TreeWalk<Writer>;
+
  public:
   Writer(Sink& sink, CborOrder order) : sink_(sink), order_(order) {}
 
-  void write(const Value& root) {
-    begin(root);
-    while (!open_.empty()) {
-      Open& top = open_.back();
-      if (top.at == top.count) {
-        open_.pop_back();
-        continue;
-      }
-      const size_t at = top.at++;
-      if (top.members != nullptr) {
-        const Member& member = top.members[at];
-        write_cbor_text(member.key, sink_);
-        begin(member.value);
-      } else {
-        begin(top.items[at]);
-      }
-    }
-  }
+  void write(const Value& root) { walk(root); }
 
  private:
-  struct Open {
-    const Member* members;  // Null: a list.
-    const Value* items;
-    size_t count;
-    size_t at = 0;
-  };
+  void separate(size_t) {}
+  void key(std::string_view text) { write_cbor_text(text, sink_); }
+  void end(bool) {}
 
   void begin(const Value& value) {
     switch (value.kind()) {
@@ -89,28 +70,27 @@ class Writer {
         return write_json_as_cbor(value.raw_json(), sink_);
       case Value::Kind::List:
         write_cbor_head(CborMajor::List, value.count(), sink_);
-        if (value.count() > 0) open_.push_back({nullptr, value.items().data(), value.count()});
+        if (value.count() > 0) enter(value.items());
         return;
       case Value::Kind::Map:
         write_cbor_head(CborMajor::Map, value.count(), sink_);
-        if (value.count() > 0) open_.push_back({in_order(value.members()), nullptr, value.count()});
+        if (value.count() > 0) enter(in_order(value.members()));
         return;
     }
   }
 
-  const Member* in_order(std::span<const Member> members) {
-    if (order_ == CborOrder::AsIs) return members.data();
+  std::span<const Member> in_order(std::span<const Member> members) {
+    if (order_ == CborOrder::AsIs) return members;
     const std::span<Member> sorted = arena_.copy(members);
     std::sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) {
       return a.key.size() != b.key.size() ? a.key.size() < b.key.size() : a.key < b.key;
     });
-    return sorted.data();
+    return sorted;
   }
 
   Sink& sink_;
   CborOrder order_;
-  std::vector<Open> open_;
-  Arena arena_;  // Of sorted members.
+  Arena arena_;  // For sorted members.
 };
 
 }  // namespace
@@ -129,7 +109,7 @@ char* write_cbor_head(CborMajor major, uint64_t argument, char* to) {
 void write_cbor_double(double number, Sink& sink) {
   if (!std::isfinite(number)) return write_cbor_null(sink);
   char* to = sink.room(kMaxCborHead);
-  // Out-of-range conversion to float is undefined, so magnitude first.
+  // Out-of-range conversion to float is undefined, so check the magnitude first.
   const bool fits = std::fabs(number) <= static_cast<double>(std::numeric_limits<float>::max());
   const float single = fits ? static_cast<float>(number) : 0.0f;
   uint16_t half = 0;

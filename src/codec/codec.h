@@ -1,9 +1,9 @@
-// Bytes <-> values: JSON, YAML, CBOR and Protobuf as Kubernetes reads and writes them, and bytes -> bytes transcoders
-// for the read path, which build no tree.
+// Converts between bytes and values: JSON, YAML, CBOR and Protobuf as Kubernetes reads and writes them. Also transcodes
+// bytes to bytes for the read path, without building a tree.
 //
-// Every function is plain: bytes in, value or bytes out, no state kept. Expected failures are BadRequest errors in the
-// words of Kubernetes' own decoders. No input crashes a decoder; memory stays within a small multiple of the input.
-// Threading: share freely.
+// All functions are stateless: bytes in, value or bytes out. Expected failures are BadRequest errors with the messages
+// of Kubernetes' own decoders. No input crashes a decoder; memory usage is bounded by a small multiple of the input.
+// Threading: may be shared freely.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@
 
 namespace holdfast::codec {
 
-// A decoded body and the memory it lives in, moved together. Views taken from root() die with the Document.
+// A decoded body together with its memory. Views obtained from root() are valid as long as the Document.
 class Document {
  public:
   explicit Document(std::string source = {}) : memory_(std::make_unique<Memory>(std::move(source))) {}

@@ -1,19 +1,18 @@
-// MB/s of the codecs: codec_bench POD, a pod as YAML or JSON.
+// Throughput of the codecs in MB/s: codec_bench POD, where POD is a pod as YAML or JSON.
 //
-// Each row runs on one pod that stays in the CPU's caches, and over many distinct ones that do not. A row says whether
-// its bytes are those read or those written, and what becomes of FieldsV1. memcpy and simdjson's DOM on the same bytes
-// stand beside them, because machines differ.
+// Each row runs on one pod that stays in the CPU's caches, and on many distinct ones that do not. A row says whether
+// bytes are counted as read or written, and how FieldsV1 is handled. memcpy and simdjson's DOM on the same bytes are
+// listed for comparison, since machines differ.
 #include <simdjson.h>
 
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "codec/codec.h"
 
 namespace holdfast::codec {
@@ -22,14 +21,14 @@ namespace {
 constexpr size_t kDistinct = 20000;
 constexpr double kSecondsPerRow = 0.4;
 
-// Of this thread's own CPU time: others may share the machine.
+// This thread's CPU time, since the machine may be shared.
 double now() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// The pods, and their other encodings where a row reads those.
+// The pods, and their other encodings for rows that read those.
 struct Bodies {
   std::vector<std::string> json;
   std::vector<std::string> protobuf;  // In its envelope.
@@ -37,7 +36,7 @@ struct Bodies {
   std::vector<std::string> yaml;
 };
 
-// `work` does body `i` and returns the bytes that count. The best of several rounds.
+// `work` processes body `i` and returns the number of bytes to count. The best of several rounds.
 double megabytes_per_second(size_t bodies, const std::function<size_t(size_t)>& work) {
   double best = 0;
   const double end = now() + kSecondsPerRow;
@@ -58,7 +57,7 @@ void row(const char* name, const char* counts, const std::function<size_t(size_t
   std::fflush(stdout);
 }
 
-// Same length, other identity.
+// Same length, different identity.
 std::string distinct_pod(const std::string& pod, size_t number) {
   std::string copy = pod;
   char digits[9];
@@ -71,11 +70,9 @@ std::string distinct_pod(const std::string& pod, size_t number) {
 }
 
 int run(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  const Result<Document> pod = parse_yaml(text.str());
-  if (!file || !pod) {
+  const Result<std::string> text = read_file(path);
+  const Result<Document> pod = parse_yaml(text ? *text : "");
+  if (!text || !pod) {
     std::fprintf(stderr, "codec_bench: cannot read %s\n", path);
     return 1;
   }
@@ -89,7 +86,7 @@ int run(const char* path) {
     bodies.protobuf.emplace_back();
     if (!typed || !encode_enveloped(type, *typed, bodies.protobuf.back())) return 1;
   }
-  constexpr size_t kFewer = 2000;  // Of the slower formats.
+  constexpr size_t kFewer = 2000;  // For the slower formats.
   for (size_t i = 0; i < kFewer; ++i) {
     bodies.cbor.push_back(encode_cbor(parse_json(bodies.json[i])->root()));
     bodies.yaml.emplace_back();

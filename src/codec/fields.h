@@ -1,4 +1,4 @@
-// Field paths to leave out while bytes are transcoded, and which form of an object is wanted.
+// Field paths to omit while transcoding, and the requested form of an object.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace holdfast::codec {
 
-// A set of dotted paths ("metadata.managedFields"), walked from an object's root key by key. Lists are passed
-// through: the items of a list stand at the list's own path, so "spec.containers.env" is every container's env.
+// A set of dotted paths ("metadata.managedFields"), walked from an object's root key by key. Lists are transparent:
+// their items have the list's own path, so "spec.containers.env" refers to the env of every container.
 //
 //   Node node = paths.child(FieldPaths::kRoot, "metadata");     // kNone: nothing at or below it is in the set
-//   node = paths.child(node, "managedFields");                  // paths.ends_at(node): this very field is
+//   node = paths.child(node, "managedFields");                  // paths.ends_at(node): this field is in the set
 //
-// There are few paths, so a step is a scan of a handful of nodes.
+// There are few paths, so a step scans a handful of nodes.
 class FieldPaths {
  public:
   using Node = int32_t;
@@ -50,9 +50,9 @@ class FieldPaths {
 // metadata.managedFields of an object, and of every item of a List.
 const FieldPaths& managed_fields_paths();
 
-// Which parts of an object a transcoder writes.
+// The parts of an object that a transcoder writes.
 struct Shape {
-  // Fields left out, key and all; null: none.
+  // Fields to omit, or null.
   const FieldPaths* drop = nullptr;
   // Only metadata, as a PartialObjectMetadata of meta.k8s.io/v1.
   bool metadata_only = false;

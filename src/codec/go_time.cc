@@ -2,14 +2,16 @@
 
 #include <chrono>
 
+#include "base/ascii.h"
+#include "base/strings.h"
+
 namespace holdfast::codec {
 namespace {
 
-bool is_digit(std::string_view text, size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; }
+bool digit_at(std::string_view text, size_t at) { return at < text.size() && is_digit(text[at]); }
 
-// The time package's own quoting: bytes that are not printable ASCII as \xNN.
+// The time package's own quoting: bytes that are not printable ASCII become \xNN.
 std::string quote(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -17,9 +19,7 @@ std::string quote(std::string_view text) {
       out += '\\';
       out += c;
     } else if (byte >= 0x80 || byte < ' ') {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      out += "\\x" + to_hex({&c, 1});
     } else {
       out += c;
     }
@@ -65,11 +65,11 @@ class Parser {
     return true;
   }
 
-  // A number of that many digits; not fixed: one digit will do.
+  // A number with that many digits; if not `fixed`, a single digit is accepted too.
   bool number(int digits, bool fixed, std::string_view element, int& out) {
     int count = 0;
     out = 0;
-    while (count < digits && is_digit(rest_, static_cast<size_t>(count))) {
+    while (count < digits && digit_at(rest_, static_cast<size_t>(count))) {
       out = out * 10 + (rest_[static_cast<size_t>(count)] - '0');
       ++count;
     }
@@ -85,13 +85,13 @@ class Parser {
   }
 
   bool fraction(int32_t& nanos) {
-    const bool there = !rest_.empty() && (rest_[0] == '.' || rest_[0] == ',') && is_digit(rest_, 1);
+    const bool there = !rest_.empty() && (rest_[0] == '.' || rest_[0] == ',') && digit_at(rest_, 1);
     size_t digits = 0;
     if (there) {
-      while (is_digit(rest_, 1 + digits)) ++digits;
+      while (digit_at(rest_, 1 + digits)) ++digits;
     }
     if (layout_ == TimeLayout::Micro) {
-      // Exactly as many as the layout shows; what is more belongs to the zone.
+      // Exactly as many as in the layout; further digits belong to the zone.
       if (digits < 6) return cannot_parse(rest_, ".000000");
       digits = 6;
     }
@@ -112,7 +112,7 @@ class Parser {
     const std::string_view hold = rest_;
     if (rest_.size() < 6 || rest_[3] != ':') return cannot_parse(hold, kElement);
     const char sign = rest_[0];
-    if (!is_digit(rest_, 1) || !is_digit(rest_, 2) || !is_digit(rest_, 4) || !is_digit(rest_, 5)) {
+    if (!digit_at(rest_, 1) || !digit_at(rest_, 2) || !digit_at(rest_, 4) || !digit_at(rest_, 5)) {
       return cannot_parse(hold, kElement);
     }
     const int hours = (rest_[1] - '0') * 10 + (rest_[2] - '0');

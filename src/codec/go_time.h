@@ -1,4 +1,4 @@
-// time.Parse for the two layouts of the API, with its errors. Private to the module.
+// Go's time.Parse for the two layouts of the API, with its errors. Private to the module.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 namespace holdfast::codec {
 
 enum class TimeLayout : uint8_t {
-  Seconds,  // metav1.Time: RFC 3339, a fraction may follow.
+  Seconds,  // metav1.Time: RFC 3339, optionally with a fraction.
   Micro,    // metav1.MicroTime: exactly six fractional digits.
 };
-// Nothing, and Go's text in `error`, when it is not such a time. (Go takes hours of one digit, too.)
+// Empty, with Go's message in `error`, if it is not such a time. (Like Go, accepts one-digit hours.)
 std::optional<UnixTime> parse_go_time(std::string_view text, TimeLayout layout, std::string& error);
 
 }  // namespace holdfast::codec

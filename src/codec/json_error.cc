@@ -6,7 +6,7 @@
 namespace holdfast::codec {
 namespace {
 
-// 'x' as Go's JSON errors show one byte, which they take for a code point.
+// 'x' as Go's JSON errors show a byte, treating it as a code point.
 std::string quote_byte(char c) {
   if (c == '\'') return "'\\''";
   if (c == '"') return "'\"'";
@@ -17,8 +17,8 @@ std::string quote_byte(char c) {
   return quoted;
 }
 
-// A slow parser whose only purpose is the message: it goes byte by byte, as Go's scanner does, and knows at each byte
-// what was expected there.
+// A slow parser that exists only to produce the message: like Go's scanner, it goes byte by byte and knows what was
+// expected at each.
 class Explainer {
  public:
   explicit Explainer(std::string_view source) : source_(source) {}
@@ -46,10 +46,10 @@ class Explainer {
     message_ = "unexpected end of JSON input";
     return false;
   }
-  // The byte at the cursor. Go feeds its scanner a space at the end of the input, which is what gets blamed inside a
-  // number, a word or an escape that was cut short.
+  // The byte at the cursor. Go feeds its scanner a space at the end of the input, so that is what it reports for a
+  // truncated number, literal or escape.
   char peek() const { return at_ < source_.size() ? source_[at_] : ' '; }
-  // Blames the byte at the cursor.
+  // Reports the byte at the cursor.
   bool wrong(std::string_view context) {
     message_ = "invalid character " + quote_byte(peek()) + " " + std::string(context);
     if (at_ < source_.size()) ++at_;

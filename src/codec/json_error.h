@@ -1,4 +1,4 @@
-// What Go's JSON scanner says about text that is not JSON. Private to the module.
+// The errors that Go's JSON scanner reports for invalid JSON. Private to the module.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace holdfast::codec {
 
-// The first syntax error; an empty message when `source` is valid JSON.
+// The first syntax error; an empty message if `source` is valid JSON.
 JsonError find_json_error(std::string_view source);
 
 }  // namespace holdfast::codec

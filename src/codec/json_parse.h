@@ -1,13 +1,13 @@
-// The JSON grammar, once: a single pass over the bytes that tells a handler what it sees. The tree builder, the
-// transcoders and the walkers for error strings are handlers. Private to the module.
+// The JSON grammar: a single pass over the bytes with callbacks to a handler. The tree builder, the transcoders and the
+// checkers for error messages are handlers. Private to the module.
 //
 // A handler has
 //   JsonTake key(JsonText)      what to do with the member's value
 //   void string(JsonText), integer(int64_t, text), boolean(bool), null()
-//   bool number(text)           false: out of range, ends the parse
+//   bool number(text)           false if out of range, which ends the parse
 //   void begin_map(), end_map(), begin_list(), end_list()
 //   void raw(text)              for JsonTake::Raw
-// and learns nothing about where an error was: json_error.cc looks again, at leisure, and speaks as Go does.
+// Error positions are not reported: on failure, json_error.cc parses again and produces Go's message.
 #pragma once
 
 #include <emmintrin.h>
@@ -18,34 +18,33 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "codec/json.h"
 
 namespace holdfast::codec {
 
-// What stands between the quotes.
+// The text between the quotes.
 struct JsonText {
   std::string_view raw;
-  bool escaped;  // Has a backslash.
-  bool ascii;    // Nothing above 0x7f.
+  bool escaped;  // Contains a backslash.
+  bool ascii;    // Contains nothing above 0x7f.
 };
 
 enum class JsonTake : uint8_t {
-  Value,  // Tell about it.
-  Skip,   // Leave it out. Only its brackets and quotes are examined.
-  Raw,    // Check it and hand over its text.
+  Value,  // Report it.
+  Skip,   // Omit it. Only its brackets and quotes are checked.
+  Raw,    // Validate it and pass its text.
 };
 
-// The decoded text: a view of the source where nothing had to change, else in `arena`. Escapes must be well formed
-// (the parser has seen to that).
+// The decoded text: a view of the source if nothing had to change, otherwise in `arena`. Escapes must be well-formed
+// (checked by the parser).
 std::string_view unescape_json(const JsonText& text, Arena& arena);
-// The same in memory that is used again: valid until the next call with it.
+// The same in reused memory: valid until the next call with the same `scratch`.
 std::string_view unescape_json(const JsonText& text, std::string& scratch);
 
 inline bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
-inline bool is_hex(char c) { return is_digit(c) || static_cast<unsigned char>((c | 0x20) - 'a') < 6; }
 
-// Takes everything; for checking alone.
+// Accepts everything; for validation only.
 struct JsonIgnore {
   JsonTake key(const JsonText&) { return JsonTake::Value; }
   void string(const JsonText&) {}
@@ -66,14 +65,14 @@ class JsonParser {
   JsonParser(std::string_view source, Handler& handler, size_t depth = 0)
       : p_(source.data()), end_(source.data() + source.size()), handler_(handler), base_depth_(depth) {}
 
-  // The whole source is one value, with white space around it.
+  // The whole source is one value surrounded by optional white space.
   bool parse_document() {
     if (!parse_value()) return false;
     skip_space();
     return p_ == end_;
   }
 
-  // One value; position() is then after it.
+  // Parses one value; position() is then after it.
   bool parse_value();
   const char* position() const { return p_; }
 
@@ -95,12 +94,12 @@ class JsonParser {
   const char* end_;
   Handler& handler_;
   size_t base_depth_;
-  std::string open_;  // '{' or '[' for each container that is open.
+  std::string open_;  // '{' or '[' for each open container.
 };
 
 template <class Handler>
 bool JsonParser<Handler>::parse_value() {
-  // Kept in locals where the compiler can hold them in registers across handler calls.
+  // Locals, so that the compiler can keep them in registers across handler calls.
   JsonText text;
 value:
   skip_space();
@@ -293,7 +292,7 @@ bool JsonParser<Handler>::scan_number() {
   }
   p_ = p;
   const std::string_view text(begin, static_cast<size_t>(p - begin));
-  // Nineteen digits cannot overflow uint64, and reach past int64 by one place.
+  // Nineteen digits cannot overflow uint64 but can exceed int64.
   const uint64_t limit = static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0);
   if (whole && count <= 19 && magnitude <= limit) {
     handler_.integer(static_cast<int64_t>(negative ? 0 - magnitude : magnitude), text);
@@ -333,7 +332,7 @@ bool JsonParser<Handler>::skip_value() {
       case '\n':
         break;
       default:
-        // A number or a literal: runs to the next byte that ends one.
+        // A number or a literal: extends to the next delimiter.
         do {
           ++p_;
         } while (p_ != end_ && *p_ != ',' && *p_ != '}' && *p_ != ']' && !is_json_space(*p_));

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -13,23 +14,20 @@
 namespace holdfast::codec {
 namespace {
 
-uint32_t hex_value(const char* digits) {
+uint32_t value_of_four(const char* digits) {
   uint32_t code = 0;
-  for (int i = 0; i < 4; ++i) {
-    const char c = digits[i];
-    code = code * 16 + static_cast<uint32_t>(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
-  }
+  for (int i = 0; i < 4; ++i) code = code * 16 + static_cast<uint32_t>(hex_value(digits[i]));
   return code;
 }
 
 constexpr size_t kUnescapeSlack = 16;
 
-// Decodes escapes; the result is never longer than the source. `to` has kUnescapeSlack bytes behind that.
+// Decodes escapes; the result is never longer than the source. `to` must have kUnescapeSlack bytes beyond that.
 char* unescape_to(std::string_view raw, char* to) {
   const char* p = raw.data();
   const char* const end = p + raw.size();
   while (p != end) {
-    // Runs between escapes are short (keys inside FieldsV1), so whole vectors are copied and the rest overwritten.
+    // Runs between escapes are short (keys inside FieldsV1), so whole vectors are copied and the excess is overwritten.
     if (end - p >= 16) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
@@ -61,10 +59,10 @@ char* unescape_to(std::string_view raw, char* to) {
         *to++ = '\t';
         break;
       case 'u': {
-        uint32_t code = hex_value(p);
+        uint32_t code = value_of_four(p);
         p += 4;
         if (code >= 0xd800 && code < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-          const uint32_t low = hex_value(p + 2);
+          const uint32_t low = value_of_four(p + 2);
           if (low >= 0xdc00 && low < 0xe000) {
             code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
             p += 6;
@@ -80,7 +78,7 @@ char* unescape_to(std::string_view raw, char* to) {
   return to;
 }
 
-// Walks valid JSON again to name the keys given twice, in the order in which Kubernetes meets them.
+// Walks valid JSON again to report duplicate keys, in the order in which Kubernetes finds them.
 class RepeatedKeys : public JsonIgnore {
  public:
   explicit RepeatedKeys(std::vector<std::string>& findings) : findings_(findings) {}
@@ -114,7 +112,7 @@ class RepeatedKeys : public JsonIgnore {
  private:
   static constexpr int64_t kNotAList = -1;
   static constexpr size_t kMostFindings = 100;
-  // Each may have a long path, and be one that was found before.
+  // Each may have a long path and repeat an earlier finding.
   static constexpr size_t kMostLookedAt = 1000;
   struct Frame {
     size_t path_length;  // Of the path to the container.
@@ -131,7 +129,7 @@ class RepeatedKeys : public JsonIgnore {
     path_.resize(frames_.back().path_length);
     path_ += '[' + std::to_string(frames_.back().index) + ']';
   }
-  // A value has ended: in a list the next one follows.
+  // After a value: advances the index if this is a list.
   void item() {
     if (frames_.empty() || frames_.back().index == kNotAList) return;
     ++frames_.back().index;
@@ -155,7 +153,7 @@ Error refuse(const JsonOptions& options, JsonError error) {
   return bad_request(std::move(error.message));
 }
 
-// Finds one value by keys and positions.
+// Finds a value by keys and list positions.
 class TextAt : public JsonIgnore {
  public:
   TextAt(const std::vector<std::string>& path) : path_(path) {}
@@ -187,8 +185,8 @@ class TextAt : public JsonIgnore {
 
  private:
   struct Frame {
-    bool inside;           // The container lies on the path.
-    bool matches = false;  // So does the value being read in it.
+    bool inside;           // The container is on the path.
+    bool matches = false;  // So is the value being read in it.
     int64_t index = -1;
   };
   void open() {
@@ -223,8 +221,8 @@ Value JsonTree::united(std::span<const Value> maps) {
   std::vector<Given> given;
   std::unordered_map<std::string_view, size_t, KeyHash> places;
   for (const Value& map : maps) {
-    united_bytes_ += map.count() * sizeof(Member);
-    if (too_many_repeated()) return maps.back();  // The document will be refused.
+    merged_bytes_ += map.count() * sizeof(Member);
+    if (too_many_repeated()) return maps.back();  // The document will be rejected.
     for (const Member& member : map.members()) {
       const auto [at, fresh] = places.try_emplace(member.key, given.size());
       if (fresh) given.push_back({member.key, {}});
@@ -237,7 +235,7 @@ Value JsonTree::united(std::span<const Value> maps) {
 }
 
 Value JsonTree::last_of(std::span<const Value> values) {
-  if (!options_.unite_repeated_maps || !values.back().is_map()) return values.back();
+  if (!options_.merge_duplicate_maps || !values.back().is_map()) return values.back();
   size_t first = values.size() - 1;
   while (first > 0 && values[first - 1].is_map()) --first;
   return first + 1 == values.size() ? values.back() : united(values.subspan(first));
@@ -247,8 +245,8 @@ void JsonTree::merge_repeated(size_t start) {
   saw_repeated_ = true;
   constexpr size_t kAlone = SIZE_MAX;
   struct Place {
-    size_t member;            // Where the first one stands,
-    size_t repeats = kAlone;  // and all of them in `repeated`.
+    size_t member;            // Position of the first one.
+    size_t repeats = kAlone;  // Index of all of them in `repeated`.
   };
   std::unordered_map<std::string_view, Place, KeyHash> places;
   std::vector<std::pair<size_t, std::vector<Value>>> repeated;
@@ -272,7 +270,7 @@ void JsonTree::merge_repeated(size_t start) {
 
 std::string_view unescape_json(const JsonText& text, Arena& arena) {
   if (!text.ascii && !is_valid_utf8(text.raw)) {
-    // Escapes are ASCII, so replacing first and decoding then gives what decoding rune by rune would.
+    // Escapes are ASCII, so replacing first and decoding afterwards gives the same result as decoding rune by rune.
     const std::string_view valid = arena.copy(replace_invalid_utf8(text.raw));
     return unescape_json({valid, text.escaped, true}, arena);
   }

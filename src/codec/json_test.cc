@@ -20,7 +20,7 @@ struct TextCase {
 
 void PrintTo(const TextCase& c, std::ostream* os) { *os << c.name; }
 
-// What a reader makes of a text, written again; an error as "error@offset: message".
+// Decodes a text and encodes it again; an error as "error@offset: message".
 std::string reread(const std::string& in) {
   JsonError error;
   const Result<Document> document = parse_json(in, {.error = &error});
@@ -33,12 +33,12 @@ std::string reread(const std::string& in) {
 
 class JsonReads : public testing::TestWithParam<TextCase> {};
 
-TEST_P(JsonReads, AsKubernetesDoes) { EXPECT_EQ(reread(GetParam().in), GetParam().want) << GetParam().name; }
+TEST_P(JsonReads, LikeKubernetes) { EXPECT_EQ(reread(GetParam().in), GetParam().want) << GetParam().name; }
 
 INSTANTIATE_TEST_SUITE_P(
     Values, JsonReads,
     testing::ValuesIn(std::vector<TextCase>{
-        {"white space around everything goes", " {\t\"a\" :\r\n[ 1 , true,false , null ] } ",
+        {"white space is removed everywhere", " {\t\"a\" :\r\n[ 1 , true,false , null ] } ",
          R"({"a":[1,true,false,null]})"},
         {"empty containers", R"({"a":{},"b":[]})", R"({"a":{},"b":[]})"},
         {"a scalar alone", "\"x\"", "\"x\""},
@@ -58,16 +58,15 @@ INSTANTIATE_TEST_SUITE_P(
         {"below 1e21 all digits are written", "1e20", "100000000000000000000"},
         {"a number beyond the range", "[1,1e309]",
          "error@8: json: cannot unmarshal number 1e309 into Go value of type float64"},
-        {"of a key given twice the last counts, at the first one's place", R"({"a":1,"b":2,"a":3})",
-         R"({"a":3,"b":2})"},
-        {"a key given twice in two spellings", R"({"a":1,"\u0061":2})", R"({"a":2})"},
+        {"the last of two equal keys wins, in the place of the first", R"({"a":1,"b":2,"a":3})", R"({"a":3,"b":2})"},
+        {"a duplicate key with and without escapes", R"({"a":1,"\u0061":2})", R"({"a":2})"},
         {"escapes", R"("\"\\\/\b\f\n\r\t\u00e9")", "\"\\\"\\\\/\\b\\f\\n\\r\\t\u00e9\""},
-        {"what HTML would misread is escaped", "\"<a>&\u2028\u2029\"", R"("\u003ca\u003e\u0026\u2028\u2029")"},
+        {"HTML characters are escaped", "\"<a>&\u2028\u2029\"", R"("\u003ca\u003e\u0026\u2028\u2029")"},
         {"other controls", "\"\\u0000\\u001f\x7f\"", "\"\\u0000\\u001f\x7f\""},
         {"a surrogate pair", R"("\ud83d\ude00")", "\"\U0001f600\""},
         {"lone surrogates", R"("\ud83d\u0041\ude00\ud83d")", "\"\ufffdA\ufffd\ufffd\""},
-        {"each byte that is no UTF-8", "\"a\xff\xe2\x82z\xed\xa0\x80\"", "\"a\ufffd\ufffd\ufffdz\ufffd\ufffd\ufffd\""},
-        {"bad bytes beside escapes, in keys too", "{\"\xff\\n\":\"\\t\xfe\"}", "{\"\ufffd\\n\":\"\\t\ufffd\"}"},
+        {"each invalid UTF-8 byte", "\"a\xff\xe2\x82z\xed\xa0\x80\"", "\"a\ufffd\ufffd\ufffdz\ufffd\ufffd\ufffd\""},
+        {"invalid bytes next to escapes, also in keys", "{\"\xff\\n\":\"\\t\xfe\"}", "{\"\ufffd\\n\":\"\\t\ufffd\"}"},
         {"texts longer than a vector",
          R"({"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"bbbbbbbbbbbbbbbbbbb\nbbbbbbbbbbbbbbbbbbbbbbbbbbb"})",
          R"({"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"bbbbbbbbbbbbbbbbbbb\nbbbbbbbbbbbbbbbbbbbbbbbbbbb"})"},
@@ -76,14 +75,14 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Errors, JsonReads,
     testing::ValuesIn(std::vector<TextCase>{
-        {"nothing", "", "error@0: unexpected end of JSON input"},
-        {"only space", " \n", "error@2: unexpected end of JSON input"},
+        {"empty input", "", "error@0: unexpected end of JSON input"},
+        {"only white space", " \n", "error@2: unexpected end of JSON input"},
         {"no value", "x", "error@1: invalid character 'x' looking for beginning of value"},
         {"a byte order mark", "\xef\xbb\xbf{}", "error@1: invalid character '\u00ef' looking for beginning of value"},
         {"something after the value", "{} {}", "error@4: invalid character '{' after top-level value"},
         {"an open object", "{\"a\":1", "error@6: unexpected end of JSON input"},
         {"an open key", "{\"a", "error@3: unexpected end of JSON input"},
-        {"a key that is no string", "{a:1}",
+        {"a key that is not a string", "{a:1}",
          "error@2: invalid character 'a' looking for beginning of object key string"},
         {"a comma before the end", "{\"a\":1,}",
          "error@8: invalid character '}' looking for beginning of object key string"},
@@ -93,22 +92,22 @@ INSTANTIATE_TEST_SUITE_P(
         {"no comma in a list", "[1 2]", "error@4: invalid character '2' after array element"},
         {"the wrong bracket", "[1}", "error@3: invalid character '}' after array element"},
         {"a raw control", "\"a\tb\"", "error@3: invalid character '\\t' in string literal"},
-        {"another escape", "\"\\x\"", "error@3: invalid character 'x' in string escape code"},
-        {"a short escape", "\"\\u12g4\"", "error@6: invalid character 'g' in \\u hexadecimal character escape"},
+        {"an unknown escape", "\"\\x\"", "error@3: invalid character 'x' in string escape code"},
+        {"a malformed \\u escape", "\"\\u12g4\"", "error@6: invalid character 'g' in \\u hexadecimal character escape"},
         {"a leading zero", "01", "error@2: invalid character '1' after top-level value"},
         {"a leading zero in a list", "[01]", "error@3: invalid character '1' after array element"},
         {"a plus", "+1", "error@1: invalid character '+' looking for beginning of value"},
         {"a minus alone", "-x", "error@2: invalid character 'x' in numeric literal"},
         {"a point without digits", "1.x", "error@3: invalid character 'x' after decimal point in numeric literal"},
         {"an exponent without digits", "1e+x", "error@4: invalid character 'x' in exponent of numeric literal"},
-        {"a word cut short", "tru", "error@3: invalid character ' ' in literal true (expecting 'e')"},
-        {"a word misspelt", "nulx", "error@4: invalid character 'x' in literal null (expecting 'l')"},
+        {"a truncated literal", "tru", "error@3: invalid character ' ' in literal true (expecting 'e')"},
+        {"a misspelled literal", "nulx", "error@4: invalid character 'x' in literal null (expecting 'l')"},
         {"a quote", "'a'", "error@1: invalid character '\\'' looking for beginning of value"},
         {"a zero byte", "\0"s, "error@1: invalid character '\\x00' looking for beginning of value"},
         {"a syntax error after a huge number wins", "[1e309 x", "error@8: invalid character 'x' after array element"},
     }));
 
-TEST(Json, NestsAsDeepAsTheLimitAndNoDeeper) {
+TEST(Json, RejectsNestingBeyondTheLimit) {
   const std::string deep = std::string(limits::kDecodedDepth, '[') + std::string(limits::kDecodedDepth, ']');
   EXPECT_EQ(reread(deep), deep);
   EXPECT_EQ(reread("[" + deep + "]"),
@@ -133,30 +132,30 @@ TEST(Json, DeepMapsAreWrittenInEveryFormat) {
   EXPECT_GT(yaml.size(), kLevels * (kLevels - 1));
 }
 
-TEST(Json, MapsGivenManyTimesCostNoMoreThanTheirMembers) {
+TEST(Json, MergingRepeatedMapsIsLinearInTheirMembers) {
   std::string source = "{";
   constexpr int kTimes = 20'000;
   for (int i = 0; i < kTimes; ++i) source += "\"a\":{\"k" + std::to_string(i) + "\":1},";
   source.back() = '}';
   Arena arena;
-  const auto tree = decode_json(arena, source, {.unite_repeated_maps = true});
+  const auto tree = decode_json(arena, source, {.merge_duplicate_maps = true});
   ASSERT_TRUE(tree);
   EXPECT_EQ(tree->members_at("a").size(), size_t{kTimes});
   EXPECT_LT(arena.reserved_bytes(), source.size() * 64);
 }
 
-TEST(Json, UnitingRepeatedMapsAsGoFillsAStruct) {
+TEST(Json, MergesRepeatedMapsLikeGoFillsAStruct) {
   Arena arena;
   const auto tree = decode_json(
       arena,
       R"({"a":{"x":1,"m":{"p":1}},"b":0,"a":{"y":2,"m":{"q":2},"x":3},"a":{"m":5},"c":{"k":1},"c":7,"c":{"l":2}})",
-      {.unite_repeated_maps = true});
+      {.merge_duplicate_maps = true});
   ASSERT_TRUE(tree);
   EXPECT_EQ(encode_json(*tree), R"({"a":{"x":3,"m":5,"y":2},"b":0,"c":{"l":2}})");
 }
 
 TEST(Json, WorkForRepeatedMapsIsBounded) {
-  // Each level unites what the levels inside have united before.
+  // Each level merges again what the levels inside have merged.
   std::string source = "{\"k\":0";
   for (int i = 0; i < 20'000; ++i) source += ",\"k" + std::to_string(i) + "\":1";
   source += "}";
@@ -167,13 +166,13 @@ TEST(Json, WorkForRepeatedMapsIsBounded) {
     source = "{\"a\":" + source + ",\"a\":" + path + "}";
   }
   Arena arena;
-  const auto tree = decode_json(arena, source, {.unite_repeated_maps = true});
+  const auto tree = decode_json(arena, source, {.merge_duplicate_maps = true});
   ASSERT_FALSE(tree);
   EXPECT_EQ(tree.error().message, "json: too many members are given more than once");
   EXPECT_LT(arena.reserved_bytes(), source.size() * 2 * limits::kRepeatedBytesPerByte);
 }
 
-TEST(Json, NamesKeysGivenTwiceInTheOrderTheyAreMet) {
+TEST(Json, ReportsDuplicateKeysInDocumentOrder) {
   std::vector<std::string> found;
   const auto document = parse_json(
       R"({"spec":{"x":1,"x":{"y":[{"k":1,"k":2},7,{"k":1,"k":1,"k":3}]},"x":2},"a\"b":1,"a\"b":{"z":0,"z":1},"spec":3})",
@@ -184,7 +183,7 @@ TEST(Json, NamesKeysGivenTwiceInTheOrderTheyAreMet) {
                                           "duplicate field \"a\\\"b.z\"", "duplicate field \"spec\""));
 }
 
-TEST(Json, NamesAtMostAHundredKeysGivenTwice) {
+TEST(Json, ReportsAtMostAHundredDuplicateKeys) {
   std::string text = "{";
   for (int i = 0; i < 150; ++i) text += "\"k" + std::to_string(i) + "\":1,\"k" + std::to_string(i) + "\":2,";
   text.back() = '}';
@@ -196,7 +195,7 @@ TEST(Json, NamesAtMostAHundredKeysGivenTwice) {
   EXPECT_EQ(document->root().find("k149")->as_int(), 2);
 }
 
-TEST(Json, KeepsTheDifferenceBetweenIntegersAndFloats) {
+TEST(Json, DistinguishesIntegersFromFloats) {
   const auto document = parse_json("[1,1.0,1e0]");
   ASSERT_TRUE(document);
   EXPECT_TRUE(document->root().items()[0].is_int());
@@ -204,7 +203,7 @@ TEST(Json, KeepsTheDifferenceBetweenIntegersAndFloats) {
   EXPECT_TRUE(document->root().items()[2].is_double());
 }
 
-TEST(Json, KeepsTheTextOfRawPaths) {
+TEST(Json, KeepsTheTextAtRawPaths) {
   const FieldPaths raw = FieldPaths::of({"data", "list.inner"});
   const auto document =
       parse_json(R"({"data": { "b" : 2.50, "a":"\u0041<" } ,"list":[{"inner":1E3},{"other":1E3}]})", {.raw = &raw});
@@ -232,7 +231,7 @@ TEST(Json, CanKeepHugeNumbersForTypedReaders) {
   EXPECT_EQ(document->root().items()[0].as_double(), -INFINITY);
 }
 
-TEST(Json, WritesPrettyAsGoIndents) {
+TEST(Json, PrettyPrintsLikeGo) {
   const auto document = parse_json(R"({"a":{"b":[1,{"c":"x"}],"d":{},"e":[]}})");
   ASSERT_TRUE(document);
   EXPECT_EQ(encode_json_pretty(document->root()), R"({
@@ -249,7 +248,7 @@ TEST(Json, WritesPrettyAsGoIndents) {
 })");
 }
 
-TEST(Json, WritesRawLeavesPrettyInPlace) {
+TEST(Json, PrettyPrintsRawLeaves) {
   const FieldPaths raw = FieldPaths::of({"d"});
   const auto document = parse_json(R"({"d": {"x": [1.0, {}], "y":"a,b"} })", {.raw = &raw});
   ASSERT_TRUE(document);
@@ -264,13 +263,13 @@ TEST(Json, WritesRawLeavesPrettyInPlace) {
 })");
 }
 
-TEST(Json, WritesKeysInBytewiseOrderWhenAsked) {
+TEST(Json, SortsKeysBytewiseOnRequest) {
   const auto document = parse_json(R"({"b":{"z":1,"a":2},"B":[{"d":1,"c":2}],"a":0})");
   ASSERT_TRUE(document);
   EXPECT_EQ(encode_json_sorted(document->root()), R"({"B":[{"c":2,"d":1}],"a":0,"b":{"a":2,"z":1}})");
 }
 
-TEST(Json, AppendsBehindWhatIsThere) {
+TEST(Json, AppendsToTheOutput) {
   std::string out = "x";
   encode_json(Value::integer(-7), out);
   encode_json_string("y", out);

@@ -1,4 +1,4 @@
-// The handler that builds a tree of JSON. Private to the module.
+// The handler that builds a tree from JSON. Private to the module.
 #pragma once
 
 #include <limits>
@@ -14,9 +14,9 @@ namespace holdfast::codec {
 
 class JsonTree {
  public:
-  // `source_bytes`: of the document, which bounds what may be done for members given twice.
+  // `source_bytes`: size of the document, which bounds the work done for duplicate keys.
   JsonTree(Arena& arena, const JsonOptions& options, size_t source_bytes)
-      : arena_(arena), options_(options), most_united_bytes_(source_bytes * limits::kRepeatedBytesPerByte) {
+      : arena_(arena), options_(options), max_merged_bytes_(source_bytes * limits::kRepeatedBytesPerByte) {
     members_.reserve(64);
     items_.reserve(64);
     frames_.reserve(32);
@@ -67,12 +67,12 @@ class JsonTree {
   }
 
   Value root() const { return root_; }
-  bool too_many_repeated() const { return united_bytes_ > most_united_bytes_; }
+  bool too_many_repeated() const { return merged_bytes_ > max_merged_bytes_; }
   bool saw_repeated() const { return saw_repeated_; }
   std::string_view out_of_range() const { return out_of_range_; }
 
  protected:
-  // The members of the map that was opened last.
+  // The members of the innermost open map.
   std::span<Member> open_members() {
     const size_t start = frames_.back().start;
     return {members_.data() + start, members_.size() - start};
@@ -99,18 +99,17 @@ class JsonTree {
   struct Frame {
     uint32_t start;  // First member or item of the container on its stack.
     bool map;
-    FieldPaths::Node path;   // Where the container itself stands among the raw paths,
-    FieldPaths::Node below;  // and where the value being read now does.
+    FieldPaths::Node path;   // Position of the container itself among the raw paths,
+    FieldPaths::Node below;  // and of the value being read.
   };
 
   FieldPaths::Node path_below() const { return frames_.empty() ? FieldPaths::kRoot : frames_.back().below; }
 
-  // Of members with one key the last value stays, in the first one's place. Maps that were given one after the other
-  // are united, if the options say so.
+  // For duplicate keys, the last value takes the place of the first. Consecutive maps are merged if the options say so.
   void merge_repeated(size_t start);
-  // All of `maps` as one; of a member that several have, in the same way.
+  // Merges `maps` into one, and members that several of them have in the same way.
   Value united(std::span<const Value> maps);
-  // The value of members with one key, in the order they were given.
+  // The resulting value of members with the same key, given in document order.
   Value last_of(std::span<const Value> values);
 
   Arena& arena_;
@@ -122,8 +121,8 @@ class JsonTree {
   Value root_;
   std::string_view out_of_range_;
   bool saw_repeated_ = false;
-  const size_t most_united_bytes_;
-  size_t united_bytes_ = 0;
+  const size_t max_merged_bytes_;
+  size_t merged_bytes_ = 0;
 };
 
 }  // namespace holdfast::codec

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "base/text.h"
 #include "codec/json.h"
 #include "codec/json_parse.h"
+#include "codec/tree_walk.h"
 
 namespace holdfast::codec {
 namespace {
@@ -50,53 +50,23 @@ bool is_line_separator(std::string_view text) {  // U+2028, U+2029.
   return text.size() >= 3 && text[0] == '\xe2' && text[1] == '\x80' && (text[2] | 1) == '\xa9';
 }
 
-// Writes the raw leaf without the spaces between its tokens.
-class Compactor : public JsonIgnore {
+// Writes raw JSON without white space between tokens.
+class Compactor : public JsonTokenWriter<false> {
  public:
-  Compactor(Sink& sink) : sink_(sink) {}
+  explicit Compactor(Sink& sink) : JsonTokenWriter(sink) {}
 
   JsonTake key(const JsonText& text) {
-    separate();
-    string_text(text);
-    sink_.put(':');
-    first_ = true;
+    string(text);
+    colon();
     return JsonTake::Value;
   }
   void string(const JsonText& text) {
     separate();
     string_text(text);
   }
-  void integer(int64_t, std::string_view text) { plain(text); }
-  bool number(std::string_view text) {
-    plain(text);
-    return true;
-  }
-  void boolean(bool b) { plain(b ? "true" : "false"); }
-  void null() { plain("null"); }
-  void begin_map() { open('{'); }
-  void end_map() { close('}'); }
-  void begin_list() { open('['); }
-  void end_list() { close(']'); }
 
  private:
-  void separate() {
-    if (!first_) sink_.put(',');
-    first_ = false;
-  }
-  void plain(std::string_view text) {
-    separate();
-    sink_.put(text);
-  }
-  void open(char c) {
-    separate();
-    sink_.put(c);
-    first_ = true;
-  }
-  void close(char c) {
-    sink_.put(c);
-    first_ = false;
-  }
-  // The sender's own escapes stay; only what HTML would misread is changed.
+  // The sender's own escapes are kept; only HTML characters are escaped.
   void string_text(const JsonText& text) {
     sink_.put('"');
     std::string_view rest = text.raw;
@@ -119,50 +89,31 @@ class Compactor : public JsonIgnore {
     }
     sink_.put('"');
   }
-
-  Sink& sink_;
-  bool first_ = true;
 };
 
-// Does not recurse: a tree may be ten thousand levels deep, and a thread's stack is small.
 template <Layout layout>
-class Writer {
+class Writer : TreeWalk<Writer<layout>> {
+  using Walk = TreeWalk<Writer<layout>>;
+  friend Walk;
+
  public:
   explicit Writer(Sink& sink) : sink_(sink) {}
 
-  void write(const Value& root) {
-    begin(root);
-    while (!open_.empty()) {
-      Open& top = open_.back();
-      if (top.at == top.count) {
-        const char bracket = top.members != nullptr ? '}' : ']';
-        open_.pop_back();
-        if (layout == Layout::Pretty) write_json_indent(open_.size(), sink_);
-        sink_.put(bracket);
-        continue;
-      }
-      if (top.at > 0) sink_.put(',');
-      if (layout == Layout::Pretty) write_json_indent(open_.size(), sink_);
-      const size_t at = top.at++;
-      if (top.members != nullptr) {
-        const Member& member = top.members[at];
-        write_json_text(member.key, sink_);
-        sink_.put(layout == Layout::Pretty ? std::string_view(": ") : std::string_view(":"));
-        begin(member.value);
-      } else {
-        begin(top.items[at]);
-      }
-    }
-  }
+  void write(const Value& root) { Walk::walk(root); }
 
  private:
-  // A container with something in it, and how much of that is written.
-  struct Open {
-    const Member* members;  // Null: a list.
-    const Value* items;
-    size_t count;
-    size_t at = 0;
-  };
+  void separate(size_t position) {
+    if (position > 0) sink_.put(',');
+    if (layout == Layout::Pretty) write_json_indent(Walk::depth(), sink_);
+  }
+  void key(std::string_view text) {
+    write_json_text(text, sink_);
+    sink_.put(layout == Layout::Pretty ? std::string_view(": ") : std::string_view(":"));
+  }
+  void end(bool is_map) {
+    if (layout == Layout::Pretty) write_json_indent(Walk::depth(), sink_);
+    sink_.put(is_map ? '}' : ']');
+  }
 
   void begin(const Value& value) {
     switch (value.kind()) {
@@ -181,31 +132,31 @@ class Writer {
       case Value::Kind::List:
         if (value.count() == 0) return sink_.put("[]");
         sink_.put('[');
-        open_.push_back({nullptr, value.items().data(), value.count()});
+        Walk::enter(value.items());
         return;
       case Value::Kind::Map:
         if (value.count() == 0) return sink_.put("{}");
         sink_.put('{');
-        open_.push_back({in_order(value.members()), nullptr, value.count()});
+        Walk::enter(in_order(value.members()));
         return;
     }
   }
 
-  const Member* in_order(std::span<const Member> members) {
+  std::span<const Member> in_order(std::span<const Member> members) {
     if constexpr (layout == Layout::Sorted) {
       const auto by_key = [](const Member& a, const Member& b) { return a.key < b.key; };
       if (!std::is_sorted(members.begin(), members.end(), by_key)) {
         const std::span<Member> sorted = arena_.copy(members);
         std::sort(sorted.begin(), sorted.end(), by_key);
-        return sorted.data();
+        return sorted;
       }
     }
-    return members.data();
+    return members;
   }
 
   void write_raw(std::string_view json) {
     if constexpr (layout == Layout::Pretty) {
-      // Number texts of the sender would not survive a tree.
+      // The sender's number texts would be lost in a tree.
       std::string compact;
       compact_json(json, compact);
       write_pretty_raw(compact);
@@ -217,14 +168,13 @@ class Writer {
   void write_pretty_raw(std::string_view compact);
 
   Sink& sink_;
-  std::vector<Open> open_;
-  Arena arena_;  // Of sorted members.
+  Arena arena_;  // For sorted members.
 };
 
-// Compact JSON, indented: only brackets, commas and colons outside of texts matter.
+// Indents compact JSON: only brackets, commas and colons outside of strings matter.
 template <Layout layout>
 void Writer<layout>::write_pretty_raw(std::string_view compact) {
-  size_t depth = open_.size();
+  size_t depth = Walk::depth();
   for (size_t i = 0; i < compact.size(); ++i) {
     const char c = compact[i];
     switch (c) {
@@ -305,7 +255,7 @@ void write_json_text_slow(std::string_view text, Sink& sink) {
 }
 
 void write_json_raw(std::string_view source, Sink& sink) {
-  // Most raw JSON was written by a machine: nothing in it could be a space between tokens or needs an escape.
+  // Most raw JSON is machine-written: it contains no white space between tokens and nothing to escape.
   const auto special = [](char c) { return static_cast<signed char>(c) <= ' ' || c == '&' || (c | 2) == '>'; };
   const char* p = source.data();
   const char* const end = p + source.size();

@@ -1,4 +1,4 @@
-// Pieces of the JSON writer that the transcoders share. Private to the module.
+// Parts of the JSON writer shared with the transcoders. Private to the module.
 #pragma once
 
 #include <emmintrin.h>
@@ -13,12 +13,12 @@
 
 namespace holdfast::codec {
 
-// Text that holds something to escape, from `at` on. Out of line: most texts never come here.
+// Text that contains characters to escape. Out of line, since this is rare.
 void write_json_text_slow(std::string_view text, Sink& sink);
 
-// A bit for each byte that JSON cannot show as it is, or that might be part of a rune that it cannot.
+// A bitmask of the bytes that JSON cannot contain as they are, or that might be part of such a rune.
 inline unsigned json_specials(__m128i bytes) {
-  // Signed comparison: what is below 0x20 and what is above 0x7f, in one.
+  // Signed comparison: matches bytes below 0x20 and above 0x7f at once.
   __m128i special = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
   special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
   special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
@@ -28,9 +28,9 @@ inline unsigned json_specials(__m128i bytes) {
   return static_cast<unsigned>(_mm_movemask_epi8(special));
 }
 
-// The text with its quotes, escaped as encoding/json does.
+// The text with quotes, escaped like encoding/json.
 inline void write_json_text(std::string_view text, Sink& sink) {
-  // Room for the common case; 16 bytes of slack let whole vectors be stored.
+  // Room for the common case, plus 16 bytes of slack so that whole vectors can be stored.
   char* to = sink.room(text.size() + 2 + 16);
   *to++ = '"';
   const char* p = text.data();
@@ -45,7 +45,7 @@ inline void write_json_text(std::string_view text, Sink& sink) {
       return;
     }
   }
-  // Most strings are short: their ends are examined and copied as two overlapping words.
+  // Most strings are short: their ends are checked and copied as two overlapping words.
   unsigned stops = 0;
   if (left >= 8) {
     uint64_t first, last;
@@ -80,15 +80,78 @@ inline void write_json_text(std::string_view text, Sink& sink) {
 inline void write_json_int(int64_t number, Sink& sink) { sink.wrote(write_int(number, sink.room(kMaxNumberText))); }
 void write_json_double(double number, Sink& sink);
 
-// Raw JSON, compacted. It must be valid.
+// Writes raw JSON, compacted. It must be valid.
 void write_json_raw(std::string_view source, Sink& sink);
 
-// A break and the indentation of pretty JSON.
+// A line break and the indentation of pretty JSON.
 inline void write_json_indent(size_t depth, Sink& sink) {
   char* to = sink.room(1 + depth * 2);
   *to++ = '\n';
   std::memset(to, ' ', depth * 2);
   sink.wrote(to + depth * 2);
 }
+
+// Writes the tokens of a document as the parser finds them, with separators and, if pretty, line breaks. A handler
+// derives from it and adds how keys and strings are written.
+template <bool pretty>
+class JsonTokenWriter {
+ public:
+  void integer(int64_t, std::string_view text) { plain(text); }
+  bool number(std::string_view text) {
+    plain(text);
+    return true;
+  }
+  void boolean(bool b) { plain(b ? "true" : "false"); }
+  void null() { plain("null"); }
+  void raw(std::string_view) {}
+  void begin_map() { open('{'); }
+  void end_map() { close('}'); }
+  void begin_list() { open('['); }
+  void end_list() { close(']'); }
+
+ protected:
+  explicit JsonTokenWriter(Sink& sink) : sink_(sink) {}
+
+  // Writes what precedes a key or a list item.
+  void separate() {
+    if (after_colon_) {
+      after_colon_ = false;
+      return;
+    }
+    if (!first_) sink_.put(',');
+    first_ = false;
+    if (pretty && depth_ > 0) write_json_indent(depth_, sink_);
+  }
+  // After a key.
+  void colon() {
+    sink_.put(pretty ? std::string_view(": ") : std::string_view(":"));
+    after_colon_ = true;
+  }
+  void plain(std::string_view text) {
+    separate();
+    sink_.put(text);
+  }
+  void open(char c) {
+    separate();
+    sink_.put(c);
+    first_ = true;
+    if constexpr (pretty) ++depth_;
+  }
+  void close(char c) {
+    if constexpr (pretty) {
+      --depth_;
+      if (!first_) write_json_indent(depth_, sink_);
+    }
+    sink_.put(c);
+    first_ = false;
+  }
+
+  Sink& sink_;
+
+ private:
+  bool first_ = true;  // The innermost container is still empty.
+  bool after_colon_ = false;
+  size_t depth_ = 0;  // Counted only if pretty.
+};
 
 }  // namespace holdfast::codec

@@ -1,4 +1,4 @@
-// Letters and decimal digits beyond ASCII, which go-yaml's natural order of keys asks for. Made from the Unicode
+// Letters and decimal digits beyond ASCII, needed for go-yaml's natural order of keys. Generated from the Unicode
 // character database. Private to the module.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Finding a struct's members by name, one after the other. Private to the module.
+// Finds a struct's members by name, one after the other. Private to the module.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace holdfast::codec {
 
-// The position in `type.members` of the member of that name; their count when there is none. Looks from `next` on, the
-// position behind the one before: members mostly come in the order of declaration.
+// The position in `type.members` of the member with that name, or their count. Starts searching at `next`, the position
+// after the previous result, since members mostly come in declaration order.
 inline size_t member_position(const types::Type& type, std::string_view name, size_t next) {
-  // Up to here comparing lengths is faster than halving; only custom resources have more members.
+  // Up to this size a linear search is faster than a binary one; only custom resources have more members.
   constexpr size_t kFew = 128;
   const size_t count = type.members.size();
   for (size_t at = next, end = std::min(count, next + kFew); at < end; ++at) {

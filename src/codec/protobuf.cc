@@ -1,7 +1,8 @@
-// The envelope, and messages into trees.
+// The envelope, and decoding messages to trees.
 #include "codec/protobuf.h"
 
 #include "base/base64.h"
+#include "base/varint.h"
 #include "codec/protobuf_read.h"
 
 namespace holdfast::codec {
@@ -59,7 +60,7 @@ class TreeOut {
 
   Arena& arena_;
   std::string_view key_;
-  std::vector<Member> stack_;  // Members and items of the containers that are open.
+  std::vector<Member> stack_;  // Members and items of the open containers.
 };
 
 }  // namespace
@@ -112,44 +113,30 @@ Result<ProtobufEnvelope> open_envelope(std::string_view bytes) {
         p = wire::skip_value(p, end, tag);
     }
     if (p == nullptr) return truncated(from);
-    const char* at = type_meta.data();
-    const char* const stop = at + type_meta.size();
-    while (at != stop) {
-      uint64_t inner = 0;
-      const char* const inner_from = at;
-      at = wire::read_varint(at, stop, inner);
-      if (at == nullptr) return truncated(inner_from);
-      if (inner == (1 << 3 | wire::kBytes)) {
-        at = wire::read_bytes(at, stop, envelope.type.api_version);
-      } else if (inner == (2 << 3 | wire::kBytes)) {
-        at = wire::read_bytes(at, stop, envelope.type.kind);
-      } else {
-        at = wire::skip_value(at, stop, inner);
-      }
-      if (at == nullptr) return truncated(inner_from);
-    }
+    const char* const bad = wire::each_field(type_meta, [&](uint64_t inner, const char* at, const char* stop) {
+      if (inner == (1 << 3 | wire::kBytes)) return wire::read_bytes(at, stop, envelope.type.api_version);
+      if (inner == (2 << 3 | wire::kBytes)) return wire::read_bytes(at, stop, envelope.type.kind);
+      return wire::skip_value(at, stop, inner);
+    });
+    if (bad != nullptr) return truncated(bad);
   }
   return envelope;
 }
 
 void write_envelope_head(const TypeMeta& type, size_t message_size, std::string& out) {
-  const auto text_size = [](std::string_view text) { return 1 + wire::varint_size(text.size()) + text.size(); };
-  const auto put_varint = [&](uint64_t value) {
-    char bytes[wire::kMaxVarint];
-    out.append(bytes, wire::write_varint(value, bytes));
-  };
+  const auto text_size = [](std::string_view text) { return 1 + varint_size(text.size()) + text.size(); };
   const auto put_text = [&](char tag, std::string_view text) {
     out += tag;
-    put_varint(text.size());
+    put_varint(out, text.size());
     out += text;
   };
   out += kProtobufMagic;
   out += '\x0a';
-  put_varint(text_size(type.api_version) + text_size(type.kind));
+  put_varint(out, text_size(type.api_version) + text_size(type.kind));
   put_text('\x0a', type.api_version);
   put_text('\x12', type.kind);
   out += '\x12';
-  put_varint(message_size);
+  put_varint(out, message_size);
 }
 
 Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::string& out) {
@@ -157,7 +144,7 @@ Result<Unit> encode_enveloped(const types::Type& type, const Value& value, std::
   Result<Unit> encoded = encode_protobuf(type, value, message);
   if (!encoded) return encoded;
   const TypeMeta meta{value.text_at("apiVersion"), value.text_at("kind")};
-  constexpr size_t kEnvelope = 64;  // More than the rest of it takes.
+  constexpr size_t kEnvelope = 64;  // More than the rest of the envelope takes.
   out.reserve(out.size() + meta.api_version.size() + meta.kind.size() + message.size() + kEnvelope);
   write_envelope_head(meta, message.size(), out);
   out += message;

@@ -1,4 +1,4 @@
-// Protobuf -> CBOR without a tree.
+// Transcodes Protobuf to CBOR without a tree.
 #include "codec/cbor.h"
 #include "codec/protobuf_read.h"
 #include "codec/transcode_json.h"
@@ -44,7 +44,7 @@ class CborOut : public MemoizingOut {
     count_ = mark.outer_count;
   }
 
-  uint64_t count_ = 0;  // Members or items of the container that is open.
+  uint64_t count_ = 0;  // Members or items of the innermost open container.
 };
 
 }  // namespace

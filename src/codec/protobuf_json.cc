@@ -1,4 +1,4 @@
-// Protobuf -> JSON without a tree.
+// Transcodes Protobuf to JSON without a tree.
 #include "base/base64.h"
 #include "codec/json_write.h"
 #include "codec/protobuf_read.h"
@@ -12,7 +12,7 @@ class JsonOut : public MemoizingOut {
 
   struct Mark {};
 
-  // A comma is due unless a bracket stands before: what ends a value is never an opening bracket.
+  // A comma is needed unless the last byte is an opening bracket, with which no value ends.
   void key(std::string_view name) {
     char* p = sink_.room(name.size() + 4);
     if (p[-1] != '{') *p++ = ',';

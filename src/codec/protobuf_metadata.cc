@@ -1,5 +1,6 @@
 #include "codec/protobuf_metadata.h"
 
+#include "base/varint.h"
 #include "codec/protobuf_wire.h"
 #include "codec/sink.h"
 
@@ -19,8 +20,8 @@ enum Entry : uint64_t {
   kFieldsV2 = 9,
 };
 
-// Calls visit(number, bytes) for each length-delimited field and visit_number(number, value) for each varint. False:
-// malformed, or of another wire type, or the visitor said so.
+// Calls visit(number, bytes) for each length-delimited field and visit_number(number, value) for each varint. False if
+// the message is malformed or has another wire type, or if a visitor returned false.
 template <class Visit, class VisitNumber>
 bool each_field(std::string_view message, Visit&& visit, VisitNumber&& visit_number) {
   const char* p = message.data();
@@ -111,19 +112,19 @@ bool read_label(std::string_view message, std::pair<std::string_view, std::strin
       [](uint64_t, uint64_t) { return false; });
 }
 
-// A field's tag, length and bytes; all numbers here are small.
-size_t field_bytes(size_t bytes) { return 1 + wire::varint_size(bytes) + bytes; }
+// Size of a field's tag, length and bytes; all numbers here are small.
+size_t field_bytes(size_t bytes) { return 1 + varint_size(bytes) + bytes; }
 void write_head(uint64_t number, size_t bytes, Sink& out) {
-  constexpr size_t kMost = 2 + wire::kMaxVarint;
-  char* const to = wire::write_varint(number << 3 | wire::kBytes, out.room(kMost));
-  out.wrote(wire::write_varint(bytes, to));
+  constexpr size_t kMost = 2 + kMaxVarint;
+  char* const to = write_varint(number << 3 | wire::kBytes, out.room(kMost));
+  out.wrote(write_varint(bytes, to));
 }
 void write_bytes(uint64_t number, std::string_view bytes, Sink& out) {
   write_head(number, bytes.size(), out);
   out.put(bytes);
 }
 
-size_t time_bytes(int64_t seconds) { return 1 + wire::varint_size(static_cast<uint64_t>(seconds)) + 2; }
+size_t time_bytes(int64_t seconds) { return 1 + varint_size(static_cast<uint64_t>(seconds)) + 2; }
 
 // Without its tag and length.
 size_t entry_bytes(const ManagedFieldsMessage& entry, size_t v1_bytes, size_t v2_bytes) {
@@ -135,7 +136,7 @@ size_t entry_bytes(const ManagedFieldsMessage& entry, size_t v1_bytes, size_t v2
   if (entry.fields_v2) bytes += field_bytes(v2_bytes);
   return bytes;
 }
-// ManagedFields has the number 17: its tag takes two bytes.
+// managedFields is field 17: its tag takes two bytes.
 size_t whole_bytes(size_t entry_bytes) { return 1 + field_bytes(entry_bytes); }
 
 }  // namespace
@@ -192,9 +193,9 @@ void append_managed_fields(const ManagedFieldsMessage& entry, std::string& out) 
   write_bytes(kApiVersion, entry.api_version, sink);
   if (entry.seconds) {
     write_head(kTime, time_bytes(*entry.seconds), sink);
-    char* at = sink.room(1 + wire::kMaxVarint + 2);
+    char* at = sink.room(1 + kMaxVarint + 2);
     *at++ = 1 << 3 | wire::kVarint;
-    at = wire::write_varint(static_cast<uint64_t>(*entry.seconds), at);
+    at = write_varint(static_cast<uint64_t>(*entry.seconds), at);
     *at++ = 2 << 3 | wire::kVarint;  // nanos: always written, always zero.
     *at++ = 0;
     sink.wrote(at);

@@ -10,15 +10,15 @@ Error ProtobufReaderBase::error() const {
   }
   std::string message = what_;
   if (!path.empty()) message += " in " + path;
-  // What was put together from pieces lies elsewhere and has no offset.
+  // Messages assembled from pieces are not in the source and have no offset.
   const auto offset = reinterpret_cast<uintptr_t>(fail_at_) - reinterpret_cast<uintptr_t>(source_.data());
   if (fail_at_ != nullptr && offset <= source_.size()) message += " at byte " + std::to_string(offset);
   return bad_request(std::move(message));
 }
 
 bool ProtobufReaderBase::merge(Slot& slot, std::string_view more) {
-  // A message given in pieces is the concatenation of the pieces. Each piece is copied again with every further one,
-  // so an input made of nothing else is bounded.
+  // A message given in pieces is the concatenation of the pieces. Each further piece copies all previous ones, so their
+  // number is limited.
   constexpr int kMostPieces = 64;
   if (++pieces_ > kMostPieces) return fail(more.data(), "messages are given in too many pieces");
   const std::string_view first{slot.data, slot.size};
@@ -98,7 +98,7 @@ bool ProtobufReaderBase::index(const Type& type, std::string_view message, Slots
         if (wire_type != wire::kFixed64) return wrong_field(tag_at, tag, type.fields[position], false);
         if (end - p < 8) return wrong_field(tag_at, tag, type.fields[position], true);
         slot.bits = wire::load64(p);
-        empty = slot.bits << 1 == 0;  // Minus zero is zero, too.
+        empty = slot.bits << 1 == 0;  // Minus zero is also zero.
         p += 8;
         break;
       case Plan::kRepeated:
@@ -136,25 +136,18 @@ bool ProtobufReaderBase::index(const Type& type, std::string_view message, Slots
 }
 
 bool ProtobufReaderBase::small_message(std::string_view message, SmallMessage& parts) {
-  const char* p = message.data();
-  const char* const end = p + message.size();
-  while (p != end) {
-    const char* const tag_at = p;
-    uint64_t tag = 0;
-    p = wire::read_varint(p, end, tag);
-    if (p == nullptr) return truncated(tag_at);
+  const char* const bad = wire::each_field(message, [&](uint64_t tag, const char* p, const char* end) {
     const uint64_t number = tag >> 3;
     if ((tag & 7) == wire::kVarint && number > 0 && number < 4) {
-      p = wire::read_varint(p, end, parts.varints[number]);
-    } else if ((tag & 7) == wire::kBytes && (number == 1 || number == 3)) {
-      p = wire::read_bytes(p, end, parts.bytes);
-      parts.has_bytes = true;
-    } else {
-      p = wire::skip_value(p, end, tag);
+      return wire::read_varint(p, end, parts.varints[number]);
     }
-    if (p == nullptr) return truncated(tag_at);
-  }
-  return true;
+    if ((tag & 7) == wire::kBytes && (number == 1 || number == 3)) {
+      parts.has_bytes = true;
+      return wire::read_bytes(p, end, parts.bytes);
+    }
+    return wire::skip_value(p, end, tag);
+  });
+  return bad == nullptr || truncated(bad);
 }
 
 bool ProtobufReaderBase::read_time(const Type& type, std::string_view message, UnixTime& time, bool& zero) {
@@ -164,7 +157,7 @@ bool ProtobufReaderBase::read_time(const Type& type, std::string_view message, U
   if (!small_message(message, parts)) return false;
   time.seconds = static_cast<int64_t>(parts.varints[1]);
   if (type.shape == Kind::MicroTime) {
-    // Nanoseconds that are not a fraction of a second move the seconds, as Go's time.Unix does.
+    // Nanoseconds beyond a second carry over into the seconds, like in Go's time.Unix.
     int32_t micros = static_cast<int32_t>(parts.varints[2]) / 1000;
     int64_t carry = micros / 1'000'000;
     micros %= 1'000'000;

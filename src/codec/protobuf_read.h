@@ -1,21 +1,21 @@
-// One walk over a Protobuf message that tells a writer what JSON would show. The tree, JSON and CBOR are three
+// Walks a Protobuf message and calls a writer with the contents of its JSON form. The tree, JSON and CBOR are three
 // writers, so they cannot disagree. Private to the module.
 //
-// Protobuf has fields in the order of their numbers, JSON in the order of declaration, and embedded structs are
-// messages here and flat there. So each message is examined twice: once to note where its fields are (a slot each),
-// once, in declaration order, to tell about them.
+// Protobuf has fields in the order of their numbers, JSON in declaration order, and embedded structs are nested
+// messages in Protobuf but flattened in JSON. So each message is visited twice: once to index its fields (one slot
+// each), and once to write them in declaration order.
 //
 // A writer has
 //   key(name), map_key(text)              before a member's value; names need no escaping
 //   item()                                before a list's item
 //   null(), boolean(b), integer(i), number(d)
-//   set_null()                            null that stands for a pointer to a zero value, not for a missing one
-//   string(view of the message), text(short-lived characters), base64(bytes), raw(valid JSON)
+//   set_null()                            null for a pointer to a zero value, as opposed to a missing one
+//   string(view of the message), text(temporary characters), base64(bytes), raw(valid JSON)
 //   Mark begin_map(), end_map(Mark), begin_list(), end_list(Mark)
 // and may have
-//   bool recall(type, message, Recalled&) writes a message that it remembers; else
+//   bool recall(type, message, Recalled&) writes a message that is cached; otherwise
 //   remember(type, message, Recalled)     after it was written
-//   rendered(what is put in as it is)     for add_managed_fields()
+//   rendered(bytes in the output format)  for add_managed_fields()
 #pragma once
 
 #include <algorithm>
@@ -37,16 +37,16 @@ namespace holdfast::codec {
 // Seconds of Go's zero time, 0001-01-01T00:00:00Z.
 inline constexpr int64_t kZeroTimeSeconds = -62135596800;
 
-// More fields than any type has; types_test holds the catalog to it.
+// More fields than any type has, which types_test verifies for the catalog.
 inline constexpr size_t kMaxFields = 64;
 
 class ProtobufReaderBase {
  public:
-  // `arena` is for what has to be put together from pieces; it must live as long as what is written.
+  // `arena` is for messages assembled from pieces; it must outlive the writer's output.
   ProtobufReaderBase(Arena& arena, std::string_view source, const Gates* gates, const FieldPaths* drop)
       : arena_(arena), source_(source), gates_(gates), drop_(drop) {}
 
-  // Says where it went wrong: the path of fields, and the byte.
+  // Describes the position: the field path and the byte.
   Error error() const;
 
  protected:
@@ -54,19 +54,19 @@ class ProtobufReaderBase {
   using Field = types::Field;
   using Kind = types::Shape;
 
-  // Where a field is in its message.
+  // The position of a field in its message.
   struct Slot {
     union {
-      const char* data;  // A single value's bytes; the first tag of a repeated field.
+      const char* data;  // A single value's bytes, or the first tag of a repeated field.
       uint64_t bits;     // A single varint or fixed64.
     };
-    uint32_t size;   // Of the single value; of a repeated field, up to the end of the message.
-    uint32_t count;  // Of a repeated field: times it occurs.
+    uint32_t size;   // Of the single value; for a repeated field, up to the end of the message.
+    uint32_t count;  // Number of occurrences of a repeated field.
   };
-  // The slots of one message. Only those whose bit is set in `seen` have been written.
+  // The slots of one message. Only those whose bit is set in `seen` are initialized.
   struct Slots {
     uint64_t seen;
-    uint64_t shown;  // Fields that JSON shows.
+    uint64_t shown;  // Fields to write in JSON.
     Slot at[kMaxFields];
 
     bool has(size_t position) const { return (seen >> position & 1) != 0; }
@@ -89,7 +89,7 @@ class ProtobufReaderBase {
   bool merge(Slot& slot, std::string_view more);
   bool read_time(const Type& type, std::string_view message, UnixTime& time, bool& zero);
 
-  // Quantity, IntOrString, Timestamp, RawExtension: at most three fields, of which at most one is bytes.
+  // Quantity, IntOrString, Timestamp, RawExtension: at most three fields, at most one of them bytes.
   struct SmallMessage {
     uint64_t varints[4] = {};  // By number.
     std::string_view bytes;
@@ -103,7 +103,7 @@ class ProtobufReaderBase {
     return false;
   }
   bool truncated(const char* at) { return fail(at, "unexpected EOF"); }
-  // Says what is wrong with a field in whose middle a message ends, or whose wire type is not the field's.
+  // Reports a field that is truncated or has the wrong wire type.
   bool wrong_field(const char* at, uint64_t tag, const Field& field, bool cut_off);
   bool is_there(const Field& field) const { return field.exists(gates_) && (!field.root_only || in_root_metadata_); }
   bool in_field(std::string_view name) {
@@ -116,24 +116,24 @@ class ProtobufReaderBase {
   const Gates* gates_;
   const FieldPaths* drop_;
   int depth_ = 0;
-  int pieces_ = 0;                 // Messages that had to be put together.
-  bool root_ = false;              // What is read is a whole object.
+  int pieces_ = 0;                 // Messages assembled from pieces.
+  bool root_ = false;              // A whole object is being read.
   bool in_root_metadata_ = false;  // Its metadata comes next.
 
  private:
   const char* fail_at_ = nullptr;
   std::string what_;
-  std::vector<std::string> path_;  // From the inside out.
+  std::vector<std::string> path_;  // Innermost first.
 };
 
-// Writers whose output for a message is the same wherever it stands: what repeats is copied.
+// For writers whose output for a message is independent of its position: repeated messages are copied.
 class MemoizingOut {
  public:
   MemoizingOut(Sink& sink, MessageMemo* memo) : sink_(sink), memo_(memo) {}
 
   struct Recalled {
     MessageMemo::Place place;
-    size_t from = 0;  // Where its rendering begins.
+    size_t from = 0;  // Start of its rendering.
   };
   bool recall(const types::Type& type, std::string_view message, Recalled& recalled) {
     if (memo_ == nullptr || message.size() < MessageMemo::kLeastBytes) return false;
@@ -149,7 +149,7 @@ class MemoizingOut {
     if (!recalled.place.keep) return;
     memo_->keep(recalled.place, &type, message, {sink_.at(recalled.from), sink_.size() - recalled.from});
   }
-  // What is already in the format that is written.
+  // Bytes already in the output format.
   void rendered(std::string_view bytes) { sink_.put(bytes); }
 
  protected:
@@ -166,7 +166,7 @@ class ProtobufReader : ProtobufReaderBase {
       : ProtobufReaderBase(arena, source, gates, drop), out_(out) {}
   using ProtobufReaderBase::error;
 
-  // A list, already rendered, to show as the last member of the object's metadata, which has none of its own.
+  // A rendered list to write as the last member of the object's metadata, which must have no managedFields of its own.
   void add_managed_fields(std::string_view rendered) { managed_fields_ = rendered; }
 
   bool object(const Type& type, const TypeMeta& meta) {
@@ -174,7 +174,7 @@ class ProtobufReader : ProtobufReaderBase {
     return structure(type, source_, FieldPaths::kRoot, &meta);
   }
 
-  // An object or a list of them as PartialObjectMetadata(List).
+  // An object or a list of objects as PartialObjectMetadata(List).
   bool metadata_only(const Type& type);
 
  private:
@@ -193,10 +193,10 @@ class ProtobufReader : ProtobufReaderBase {
     }
   }
 
-  // `meta`: what kind and apiVersion the JSON shows; null: none, as in every struct inside an object.
+  // `meta`: the kind and apiVersion to write; null inside an object.
   bool structure(const Type& type, std::string_view message, Node node, const TypeMeta* meta = nullptr) {
     if constexpr (requires(typename Out::Recalled recalled) { out_.recall(type, message, recalled); }) {
-      // What stands directly below an object's root is never the same in two of them.
+      // Structs directly below an object's root are never the same in two objects.
       if (depth_ > 1 && node == FieldPaths::kNone && (meta == nullptr || meta->kind.empty())) {
         typename Out::Recalled recalled;
         if (out_.recall(type, message, recalled)) return true;
@@ -245,7 +245,7 @@ class ProtobufReader : ProtobufReaderBase {
     return true;
   }
 
-  // `slot` is null when the field is absent.
+  // `slot` is null if the field is absent.
   bool field(const Type& owner, const Field& field, const Slot* slot, Node node, const TypeMeta* meta);
   bool single(const Type& type, std::string_view bytes, Node node, bool pointer = false);
   void scalar(const Type& type, uint64_t bits);
@@ -266,7 +266,7 @@ class ProtobufReader : ProtobufReaderBase {
 
   Out& out_;
   std::string_view managed_fields_;
-  std::vector<Entry> entries_;  // A stack: maps inside maps use what follows.
+  std::vector<Entry> entries_;  // A stack: nested maps use the rest.
 };
 
 template <class Out>
@@ -274,7 +274,7 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
                                 const TypeMeta* meta) {
   const Type& type = *field.type;
   if (field.inlined) {
-    if (field.number == 0) {  // TypeMeta, which Protobuf has not.
+    if (field.number == 0) {  // TypeMeta, which does not exist in Protobuf.
       if (meta != nullptr) type_meta(*meta);
       return true;
     }
@@ -301,10 +301,10 @@ bool ProtobufReader<Out>::field(const Type& owner, const Field& field, const Slo
     return write_structure(type, bytes, below, nullptr, managed_fields_) || in_field(field.name);
   }
   if (slot == nullptr) {
-    // Not omitted, so it is shown as Go's zero value.
+    // Not omitted, so it is written as Go's zero value.
     if (field.pointer || type.shape == Kind::Bytes || type.shape == Kind::Map || type.shape == Kind::List ||
         type.shape == Kind::Any) {
-      // The lists of list kinds are never null: their encoder sees to that.
+      // The items of list kinds are never null: their encoder ensures that.
       if (field.name == "items" && owner.name.ends_with("List")) {
         out_.end_list(out_.begin_list());
       } else {
@@ -359,7 +359,7 @@ void ProtobufReader<Out>::scalar(const Type& type, uint64_t bits) {
   }
 }
 
-// A value that is bytes on the wire.
+// A value with wire type bytes.
 template <class Out>
 bool ProtobufReader<Out>::single(const Type& type, std::string_view bytes, Node node, bool pointer) {
   switch (type.shape) {
@@ -497,7 +497,7 @@ bool ProtobufReader<Out>::map(const Field& field, const Slot& slot, Node node) {
     entries_.push_back(entry);
   }
   if (!sorted) {
-    // Go writes maps sorted, and of a key given twice the last counts.
+    // Go writes maps sorted, and the last of several equal keys wins.
     const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(start);
     std::stable_sort(first, entries_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
     size_t kept = start;
@@ -510,7 +510,7 @@ bool ProtobufReader<Out>::map(const Field& field, const Slot& slot, Node node) {
   const size_t stop = entries_.size();
   const auto mark = out_.begin_map();
   for (size_t i = start; i < stop; ++i) {
-    const Entry entry = entries_[i];  // A copy: maps below may move the stack.
+    const Entry entry = entries_[i];  // A copy: nested maps may reallocate the stack.
     const Node below = step(node, entry.key);
     if (below >= 0 && drop_->ends_at(below)) continue;
     out_.map_key(entry.key);
@@ -529,24 +529,16 @@ bool ProtobufReader<Out>::map(const Field& field, const Slot& slot, Node node) {
 template <class Out>
 bool ProtobufReader<Out>::wrapped_items(std::string_view message) {
   const auto mark = out_.begin_list();
-  const char* p = message.data();
-  const char* const end = p + message.size();
-  while (p != end) {
-    const char* const from = p;
-    uint64_t tag = 0;
-    p = wire::read_varint(p, end, tag);
-    if (p == nullptr) return truncated(from);
-    if (tag == (1 << 3 | wire::kBytes)) {
-      std::string_view item;
-      p = wire::read_bytes(p, end, item);
-      if (p == nullptr) return truncated(from);
-      out_.item();
-      out_.string(item);
-    } else {
-      p = wire::skip_value(p, end, tag);
-      if (p == nullptr) return truncated(from);
-    }
-  }
+  const char* const bad = wire::each_field(message, [&](uint64_t tag, const char* p, const char* end) {
+    if (tag != (1 << 3 | wire::kBytes)) return wire::skip_value(p, end, tag);
+    std::string_view item;
+    p = wire::read_bytes(p, end, item);
+    if (p == nullptr) return p;
+    out_.item();
+    out_.string(item);
+    return p;
+  });
+  if (bad != nullptr) return truncated(bad);
   out_.end_list(mark);
   return true;
 }
@@ -603,7 +595,7 @@ bool ProtobufReader<Out>::int_or_string(std::string_view message) {
   return true;
 }
 
-// RawExtension, apiextensions' JSON, FieldsV1: {1: bytes of JSON}.
+// RawExtension, apiextensions JSON, FieldsV1: {1: bytes of JSON}.
 template <class Out>
 bool ProtobufReader<Out>::raw(std::string_view message, bool pointer) {
   SmallMessage parts;
@@ -698,7 +690,7 @@ bool ProtobufReader<Out>::partial(const Type& type, std::string_view message, No
   return ok;
 }
 
-// A whole object as the text that a writer over a Sink makes of it; on an error `out` is as it was.
+// Renders a whole object with a writer over a Sink; on error, `out` is unchanged.
 template <class Out>
 Result<Unit> render_protobuf(const types::Type& type, std::string_view message, const TypeMeta& meta,
                              const Shape& shape, std::string& out, const ProtobufOptions& options,
@@ -706,7 +698,7 @@ Result<Unit> render_protobuf(const types::Type& type, std::string_view message, 
   if (message.size() > UINT32_MAX) return bad_request("the message is too large");
   Sink sink(out);
   const size_t before = sink.size();
-  // JSON is about a quarter larger than Protobuf; growing copies.
+  // JSON is about a quarter larger than Protobuf, and growing means copying.
   sink.room(message.size() + message.size() / 2 + additions.managed_fields.size());
   Out writer(sink, additions.memo);
   Arena arena;

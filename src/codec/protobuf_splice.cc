@@ -1,7 +1,8 @@
-// Protobuf -> Protobuf: an object's bytes with other metadata, or with fields left out, copied rather than re-encoded.
+// Protobuf to Protobuf: replaces an object's metadata or drops fields, copying bytes rather than re-encoding.
 #include <optional>
 #include <vector>
 
+#include "base/varint.h"
 #include "codec/protobuf.h"
 #include "codec/protobuf_wire.h"
 
@@ -12,14 +13,14 @@ using types::Field;
 using types::Type;
 using Kind = types::Shape;
 
-// Numbers in every kind's message and in ObjectMeta. They never change.
+// Field numbers in every kind's message and in ObjectMeta. They never change.
 constexpr uint64_t kMetadata = 1, kResourceVersion = 6, kManagedFields = 17;
 
 Error broken(std::string_view message, const char* at) {
   return bad_request("unexpected EOF at byte " + std::to_string(at - message.data()));
 }
 
-// The bytes that a new metadata is put together from, in order.
+// The pieces of the new metadata, in order.
 struct Metadata {
   std::vector<std::string_view> pieces;
   size_t size = 0;
@@ -30,7 +31,7 @@ struct Metadata {
     pieces.push_back(piece);
     size += piece.size();
   }
-  // Only what follows directly on the piece before is joined to it.
+  // Extends the previous piece if this one follows it directly in memory.
   void add_adjoining(std::string_view piece) {
     if (!pieces.empty() && pieces.back().data() + pieces.back().size() == piece.data()) {
       pieces.back() = {pieces.back().data(), pieces.back().size() + piece.size()};
@@ -47,9 +48,8 @@ Result<Unit> change(std::string_view metadata, const MetadataChange& change, Met
   bool revision_due = change.resource_version.has_value();
   bool managed_due = !change.managed_fields.empty();
   if (revision_due) {
-    char head[1 + wire::kMaxVarint] = {static_cast<char>(kResourceVersion << 3 | wire::kBytes)};
-    char* const end = wire::write_varint(change.resource_version->size(), head + 1);
-    out.revision.assign(head, end);
+    out.revision = static_cast<char>(kResourceVersion << 3 | wire::kBytes);
+    put_varint(out.revision, change.resource_version->size());
     out.revision += *change.resource_version;
   }
   const char* p = metadata.data();
@@ -79,7 +79,7 @@ Result<Unit> change(std::string_view metadata, const MetadataChange& change, Met
   return Unit{};
 }
 
-// One object with its metadata changed, ready to be written. Metadata comes first; what follows it stays as it was.
+// An object with changed metadata, ready to be written. Metadata comes first; everything after it is unchanged.
 struct Changed {
   Changed() = default;
   Changed(const Changed&) = delete;  // Its pieces point into it.
@@ -87,10 +87,10 @@ struct Changed {
   Metadata metadata;
   std::string_view behind;
 
-  size_t size() const { return 1 + wire::varint_size(metadata.size) + metadata.size + behind.size(); }
+  size_t size() const { return 1 + varint_size(metadata.size) + metadata.size + behind.size(); }
   void write(std::string& out) const {
-    char head[1 + wire::kMaxVarint] = {static_cast<char>(kMetadata << 3 | wire::kBytes)};
-    out.append(head, wire::write_varint(metadata.size, head + 1));
+    out += static_cast<char>(kMetadata << 3 | wire::kBytes);
+    put_varint(out, metadata.size);
     for (std::string_view piece : metadata.pieces) out += piece;
     out += behind;
   }
@@ -106,7 +106,7 @@ Result<Unit> decode_metadata(std::string_view message, const MetadataChange& req
     p = wire::read_varint(p, end, tag);
     if (p == nullptr) return broken(message, from);
     if (tag != (kMetadata << 3 | wire::kBytes)) {
-      // Fields come in the order of their numbers: behind this there is no metadata.
+      // Fields are in the order of their numbers: no metadata can follow.
       if (tag >> 3 > kMetadata) {
         p = from;
         break;
@@ -131,7 +131,7 @@ class Dropper {
     if (depth > kMaxProtobufDepth) return false;
     const char* p = bytes.data();
     const char* const end = p + bytes.size();
-    const char* kept = p;  // Everything from here on is copied in one go.
+    const char* kept = p;  // Start of the bytes not copied yet.
     while (p != end) {
       const char* const from = p;
       uint64_t tag = 0;
@@ -158,10 +158,9 @@ class Dropper {
       const bool ok = field.type->shape == Kind::Map ? entry(*inner, content, below, changed, depth)
                                                      : message(*inner, content, below, changed, depth + 1);
       if (!ok) return false;
-      if (changed.empty() && !content.empty() && field.type->shape == Kind::Map) continue;  // The entry itself went.
+      if (changed.empty() && !content.empty() && field.type->shape == Kind::Map) continue;  // The entry was dropped.
       out.append(from, value);
-      char size[wire::kMaxVarint];
-      out.append(size, wire::write_varint(changed.size(), size));
+      put_varint(out, changed.size());
       out += changed;
     }
     out.append(kept, end);
@@ -169,7 +168,7 @@ class Dropper {
   }
 
  private:
-  // The nested message of a field that can be looked into; null when there is none.
+  // The message type to descend into, or null.
   static const Type* inner_type(const Type& type) {
     const bool holds = type.shape == Kind::Map || (type.shape == Kind::List && !type.wrapped);
     const Type* inner = holds ? type.element : &type;
@@ -177,21 +176,15 @@ class Dropper {
     return inner->shape == Kind::Struct ? inner : nullptr;
   }
 
-  // One entry of a map: gone when its key is dropped, else with its value looked into.
+  // A map entry: dropped if its key is, otherwise its value is processed.
   bool entry(const Type& element, std::string_view bytes, FieldPaths::Node node, std::string& out, int depth) {
     std::string_view key, value;
-    const char* p = bytes.data();
-    const char* const end = p + bytes.size();
-    while (p != end) {
-      uint64_t tag = 0;
-      p = wire::read_varint(p, end, tag);
-      if (p == nullptr) return false;
-      const char* const from = p;
-      p = wire::skip_value(p, end, tag);
-      if (p == nullptr) return false;
-      if (tag == (1 << 3 | wire::kBytes)) wire::read_bytes(from, end, key);
-      if (tag == (2 << 3 | wire::kBytes)) wire::read_bytes(from, end, value);
-    }
+    const char* const bad = wire::each_field(bytes, [&](uint64_t tag, const char* p, const char* end) {
+      if (tag == (1 << 3 | wire::kBytes)) return wire::read_bytes(p, end, key);
+      if (tag == (2 << 3 | wire::kBytes)) return wire::read_bytes(p, end, value);
+      return wire::skip_value(p, end, tag);
+    });
+    if (bad != nullptr) return false;
     const FieldPaths::Node below = paths_.child(node, key);
     if (below >= 0 && paths_.ends_at(below)) return true;
     if (below == FieldPaths::kNone || element.shape != Kind::Struct) {
@@ -200,12 +193,11 @@ class Dropper {
     }
     std::string changed;
     if (!message(element, value, below, changed, depth + 1)) return false;
-    char size[wire::kMaxVarint];
     out += '\x0a';
-    out.append(size, wire::write_varint(key.size(), size));
+    put_varint(out, key.size());
     out += key;
     out += '\x12';
-    out.append(size, wire::write_varint(changed.size(), size));
+    put_varint(out, changed.size());
     out += changed;
     return true;
   }

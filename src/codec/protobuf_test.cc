@@ -1,4 +1,5 @@
 #include "codec/protobuf.h"
+#include "base/api_version.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 const types::Type* type_of(const TypeMeta& meta) {
-  const size_t slash = meta.api_version.find('/');
-  const bool core = slash == std::string_view::npos;
-  return types::find_type_of(core ? "" : meta.api_version.substr(0, slash),
-                             core ? meta.api_version : meta.api_version.substr(slash + 1), meta.kind);
+  const auto [group, version] = split_api_version(meta.api_version);
+  return types::find_type_of(group, version, meta.kind);
 }
 
 struct Opened {
@@ -36,7 +35,7 @@ std::vector<Vector> protobuf_vectors() {
   return vectors;
 }
 
-TEST(Protobuf, ReadsEveryVectorAsItsJson) {
+TEST(Protobuf, DecodesEveryVectorToItsJson) {
   for (const Vector& vector : protobuf_vectors()) {
     const Opened opened = open(vector);
     ASSERT_NE(opened.type, nullptr) << vector.name << " " << opened.envelope.type.kind;
@@ -57,7 +56,7 @@ TEST(Protobuf, TranscodesEveryVectorToItsJson) {
   }
 }
 
-TEST(Protobuf, WhatRepeatsIsCopiedAndReadsTheSame) {
+TEST(Protobuf, MemoDoesNotChangeTheJson) {
   MessageMemo memo;
   for (int round = 0; round < 3; ++round) {
     for (const Vector& vector : protobuf_vectors()) {
@@ -71,7 +70,7 @@ TEST(Protobuf, WhatRepeatsIsCopiedAndReadsTheSame) {
   }
 }
 
-TEST(Protobuf, WhatRepeatsIsTheSameInCbor) {
+TEST(Protobuf, MemoDoesNotChangeTheCbor) {
   MessageMemo memo;
   for (int round = 0; round < 3; ++round) {
     for (const Vector& vector : protobuf_vectors()) {
@@ -87,7 +86,7 @@ TEST(Protobuf, WhatRepeatsIsTheSameInCbor) {
   }
 }
 
-TEST(MessageMemo, KeepsWhatComesTwiceWithinItsBudget) {
+TEST(MessageMemo, KeepsRepeatedMessagesWithinItsBudget) {
   MessageMemo memo;
   const int types[2] = {};
   const std::string message(100, 'm');
@@ -99,7 +98,7 @@ TEST(MessageMemo, KeepsWhatComesTwiceWithinItsBudget) {
   memo.keep(place, &types[0], message, "{}");
   EXPECT_EQ(memo.find(&types[0], message, place), "{}");
   EXPECT_EQ(memo.find(&types[1], message, place), "");
-  // A megabyte later it has started over, and works as before.
+  // After a megabyte it has been cleared, and works as before.
   const std::string long_json(10000, 'j');
   for (int i = 0; i < 100; ++i) {
     const std::string other = "message " + std::to_string(i);
@@ -111,15 +110,15 @@ TEST(MessageMemo, KeepsWhatComesTwiceWithinItsBudget) {
   EXPECT_EQ(memo.find(&types[0], message, place), "");
 }
 
-TEST(Protobuf, OwnersAreAddedAsTheLastMemberOfTheMetadata) {
+TEST(Protobuf, ManagedFieldsAreAddedAsLastMemberOfMetadata) {
   const types::Type& type = *types::find_type_of("", "v1", "ConfigMap");
   struct Case {
     std::string_view name, object, want;
   };
   const Case cases[] = {
-      {"behind others", R"({"metadata":{"name":"a"},"data":{"metadata":"b"}})",
+      {"after other members", R"({"metadata":{"name":"a"},"data":{"metadata":"b"}})",
        R"({"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"data":{"metadata":"b"}})"},
-      {"alone", R"({"metadata":{}})", R"({"metadata":{"managedFields":[{"manager":"m"}]}})"},
+      {"as the only member", R"({"metadata":{}})", R"({"metadata":{"managedFields":[{"manager":"m"}]}})"},
   };
   for (const Case& c : cases) {
     Arena arena;
@@ -130,7 +129,7 @@ TEST(Protobuf, OwnersAreAddedAsTheLastMemberOfTheMetadata) {
   }
 }
 
-TEST(Protobuf, WritesEveryVectorBackByteForByte) {
+TEST(Protobuf, ReencodesEveryVectorByteForByte) {
   for (const Vector& vector : protobuf_vectors()) {
     const Opened opened = open(vector);
     Arena arena;
@@ -156,12 +155,12 @@ TEST(Protobuf, TranscodesEveryVectorToItsCbor) {
     Result<Value> theirs = decode_cbor(arena, vector.cbor);
     ASSERT_TRUE(theirs) << vector.name;
     EXPECT_EQ(encode_json_sorted(*mine), encode_json_sorted(*theirs)) << vector.name;
-    // Nothing is a text that Kubernetes writes as bytes or the other way round.
+    // The same texts are encoded as byte strings as in Kubernetes.
     EXPECT_EQ(cbor.size(), vector.cbor.size()) << vector.name;
   }
 }
 
-// What the tree way gives for the same request.
+// The expected result, computed with a tree.
 std::string json_by_tree(const Opened& opened, std::span<const std::string> drop) {
   Arena arena;
   Value value = *decode_protobuf(arena, *opened.type, opened.envelope.message, opened.envelope.type);
@@ -177,7 +176,7 @@ std::string json_by_tree(const Opened& opened, std::span<const std::string> drop
   return encode_json(value);
 }
 
-TEST(Protobuf, LeavesOutFieldsInEveryFormat) {
+TEST(Protobuf, DropsFieldsInEveryFormat) {
   const std::vector<std::string> paths = {"metadata.managedFields", "spec.template.spec", "metadata.labels.app"};
   const FieldPaths drop(paths);
   for (const Vector& vector : protobuf_vectors()) {
@@ -189,14 +188,14 @@ TEST(Protobuf, LeavesOutFieldsInEveryFormat) {
     ASSERT_TRUE(protobuf_to_cbor(*opened.type, opened.envelope.message, opened.envelope.type, {.drop = &drop}, cbor));
     Arena arena;
     EXPECT_EQ(encode_json(*decode_cbor(arena, cbor)), encode_json(*decode_json(arena, want))) << vector.name;
-    // In Protobuf a struct that is left out reads as an empty one, so the same is left out of the JSON again.
+    // A struct that is missing in Protobuf is decoded as an empty one, so it must be dropped from the JSON again.
     ASSERT_TRUE(drop_protobuf_fields(*opened.type, opened.envelope.message, drop, fewer));
     ASSERT_TRUE(protobuf_to_json(*opened.type, fewer, opened.envelope.type, {.drop = &drop}, json_of_fewer));
     if (want.find("\"labels\":{}") == std::string::npos) EXPECT_EQ(json_of_fewer, want) << vector.name;
   }
 }
 
-TEST(Protobuf, GivesTheMetadataAlone) {
+TEST(Protobuf, WritesOnlyTheMetadata) {
   const std::vector<Vector> vectors = protobuf_vectors();
   const auto named = [&](std::string_view name) {
     return *std::find_if(vectors.begin(), vectors.end(), [&](const Vector& v) { return v.name == name; });
@@ -227,7 +226,7 @@ TEST(Protobuf, GivesTheMetadataAlone) {
               HasSubstr(R"("items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{)"));
 }
 
-TEST(Protobuf, MetadataIsChangedInPlace) {
+TEST(Protobuf, ReplacesMetadataInEncodedObjects) {
   for (const Vector& vector : protobuf_vectors()) {
     const Opened opened = open(vector);
     if (types::find_member(*opened.type, "metadata") == nullptr ||
@@ -237,7 +236,7 @@ TEST(Protobuf, MetadataIsChangedInPlace) {
     Arena arena;
     const Value value = *decode_protobuf(arena, *opened.type, opened.envelope.message, opened.envelope.type);
 
-    // As the store has it: no resourceVersion, the rest as it was.
+    // As stored: without resourceVersion, otherwise unchanged.
     constexpr std::string_view kRevision[] = {"metadata", "resourceVersion"};
     constexpr std::string_view kManaged[] = {"metadata", "managedFields"};
     std::string stored, want;
@@ -245,7 +244,7 @@ TEST(Protobuf, MetadataIsChangedInPlace) {
     ASSERT_TRUE(encode_enveloped(*opened.type, with_path(arena, value, kRevision, Value::string("")), want));
     EXPECT_EQ(stored == want, true) << vector.name;
 
-    // As the cache has it: a revision and no managedFields.
+    // As cached: with a revision and without managedFields.
     std::string body, want_body;
     ASSERT_TRUE(
         change_enveloped_metadata(stored, {.drop_managed_fields = true, .resource_version = "123456789"}, body));
@@ -254,7 +253,7 @@ TEST(Protobuf, MetadataIsChangedInPlace) {
     ASSERT_TRUE(encode_enveloped(*opened.type, stripped, want_body));
     EXPECT_EQ(body == want_body, true) << vector.name;
 
-    // And joined again.
+    // And with managedFields added back.
     const Value* managed = value.get("metadata", "managedFields");
     std::string entries, back;
     if (managed != nullptr) {
@@ -275,13 +274,13 @@ TEST(Protobuf, ErrorsNameTheFieldAndTheByte) {
   using namespace std::string_view_literals;
   const types::Type& pod = *types::find_type("core/v1.Pod");
   const BrokenCase cases[] = {
-      {"a text that is cut off", "\x0a\x03\x0a\x05x"sv, "unexpected EOF in metadata.name at byte 2"},
-      {"a tag that is cut off", "\x0a\x01\x80"sv, "unexpected EOF in metadata at byte 2"},
+      {"a truncated text", "\x0a\x03\x0a\x05x"sv, "unexpected EOF in metadata.name at byte 2"},
+      {"a truncated tag", "\x0a\x01\x80"sv, "unexpected EOF in metadata at byte 2"},
       {"a wrong wire type", "\x0a\x02\x08\x01"sv, "wrong wire type 0 in metadata.name at byte 2"},
-      {"a field without number", "\x00\x00"sv, "illegal tag 0 at byte 0"},
-      {"a varint without end", "\x0a\x0c\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv,
+      {"field number 0", "\x00\x00"sv, "illegal tag 0 at byte 0"},
+      {"an overlong varint", "\x0a\x0c\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv,
        "unexpected EOF in metadata.generation at byte 2"},
-      {"raw JSON that is none", "\x0a\x08\x8a\x01\x05\x3a\x03\x0a\x01{"sv,
+      {"invalid raw JSON", "\x0a\x08\x8a\x01\x05\x3a\x03\x0a\x01{"sv,
        "the embedded value is not JSON in metadata.managedFields[0].fieldsV1 at byte 9"},
   };
   for (const BrokenCase& row : cases) {
@@ -298,7 +297,7 @@ TEST(Protobuf, ErrorsNameTheFieldAndTheByte) {
   EXPECT_THAT(open_envelope(kProtobufMagic).error().message, HasSubstr("empty body"));
 }
 
-TEST(Protobuf, NestingHasABound) {
+TEST(Protobuf, NestingIsBounded) {
   const auto nested = [](uint32_t levels) {  // not: {not: {not: ...}}
     std::string message;
     for (uint32_t i = 0; i < levels; ++i) {
@@ -317,8 +316,8 @@ TEST(Protobuf, NestingHasABound) {
   EXPECT_THAT(nested(limits::kProtobufDepth), HasSubstr("nested too deeply"));
 }
 
-TEST(Protobuf, AMessageInPiecesIsOneMessage) {
-  // metadata {name: a} metadata {namespace: b}, labels out of order and given twice.
+TEST(Protobuf, MessageInPiecesIsMerged) {
+  // metadata {name: a} metadata {namespace: b}, labels unordered and with a duplicate.
   using namespace std::string_view_literals;
   constexpr std::string_view kPieces =
       "\x0a\x03\x0a\x01\x61\x0a\x03\x1a\x01\x62"
@@ -332,7 +331,7 @@ TEST(Protobuf, AMessageInPiecesIsOneMessage) {
   EXPECT_EQ(json, R"({"metadata":{"name":"a","namespace":"b","labels":{"c":"1","z":"2"}}})");
 }
 
-TEST(Protobuf, FieldsOfOursAreReadOnlyWhileTheirGateIsOn) {
+TEST(Protobuf, HoldfastFieldsAreReadOnlyWhileTheirGateIsOn) {
   using namespace std::string_view_literals;
   constexpr std::string_view kMessage = "\x0a\x09\x92\x01\x06\x0a\x01k\x12\x01v"sv;
   const Gates on = Gates().with(Gate::DeclarativeFieldManager, true);

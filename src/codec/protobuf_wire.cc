@@ -1,10 +1,12 @@
 #include "codec/protobuf_wire.h"
 
+#include "base/varint.h"
+
 namespace holdfast::codec::wire {
 
 const char* read_varint_slow(const char* p, const char* end, uint64_t& value) {
   value = 0;
-  for (int i = 0; i < kMaxVarint && p != end; ++i) {
+  for (size_t i = 0; i < kMaxVarint && p != end; ++i) {
     const auto byte = static_cast<uint8_t>(*p++);
     value |= uint64_t{byte & 0x7fu} << (7 * i);
     if (byte < 0x80) return p;

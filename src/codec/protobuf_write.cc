@@ -1,7 +1,7 @@
-// Trees into messages, as gogo's generated marshallers write them: scalars and structs that are not pointers always,
-// even when zero; pointers, lists, maps and bytes only when present; maps sorted by key.
+// Encodes trees like gogo's generated marshallers: non-pointer scalars and structs are always written, even if zero;
+// pointers, lists, maps and bytes only if present; maps sorted by key.
 //
-// A message is written from its end to its beginning, so that the length of what is nested is known when it is due.
+// A message is written backwards, so that the length of nested messages is known when it is needed.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/varint.h"
 #include "codec/json.h"
 #include "codec/member_position.h"
 #include "codec/protobuf.h"
@@ -37,10 +38,10 @@ class BackwardBuffer {
     if (value < 0x80) {
       put(static_cast<char>(value));
     } else {
-      wire::write_varint(value, room(wire::varint_size(value)));
+      write_varint(value, room(varint_size(value)));
     }
   }
-  // Room for that many bytes in front of what is there.
+  // Room for that many bytes before those already written.
   char* room(size_t count) {
     if (start_ < count) grow(count);
     start_ -= count;
@@ -49,7 +50,7 @@ class BackwardBuffer {
   void give_back(size_t count) { start_ += count; }
 
  private:
-  // Apart, so that room() is a few instructions wherever it is used.
+  // Out of line, so that room() is just a few inlined instructions.
   [[gnu::noinline]] void grow(size_t count) {
     const size_t used = size();
     constexpr size_t kLeast = 1024;
@@ -90,7 +91,7 @@ class Encoder {
   bool schema_union(const Type& type, const Value& value);
 
   void tag(const Field& field, wire::Type wire_type) { out_.put_varint(uint64_t{field.number} << 3 | wire_type); }
-  // Closes what was written since `before` as the value of a field.
+  // Completes the bytes written since `before` as the value of a field.
   void close(const Field& field, size_t before) {
     out_.put_varint(out_.size() - before);
     tag(field, wire::kBytes);
@@ -163,7 +164,7 @@ bool Encoder::message(const Type& type, std::span<const Value* const> members) {
   const auto order = type.fields_by_number;
   for (size_t i = order.size(); i-- > 0;) {
     const size_t start = type.member_starts[order[i]];
-    // Most fields of most structs are absent pointers, lists and maps, of which nothing is written.
+    // Most fields of most structs are absent pointers, lists and maps, for which nothing is written.
     if (members[start] == nullptr && type.plan[order[i]].omit == types::FieldPlan::kWhenAbsent) continue;
     const Field& field = type.fields[order[i]];
     if (field.inlined) {
@@ -232,9 +233,9 @@ bool Encoder::scalar(const Type& type, const Value& value) {
   }
 }
 
-// A value that is bytes on the wire, without its length. Null stands for Go's zero value.
+// A value with wire type bytes, without its length. Null means Go's zero value.
 bool Encoder::single(const Type& type, const Value& value) {
-  // A pointer that is set, to something that prints as null.
+  // A non-null pointer to something that prints as null.
   if (value.is_raw() && value.raw_json() == "null") return single(type, Value::null());
   switch (type.shape) {
     case Kind::Struct:
@@ -247,7 +248,7 @@ bool Encoder::single(const Type& type, const Value& value) {
     case Kind::Bytes: {
       if (value.is_null()) return true;
       if (!value.is_string()) return wrong(value, "base64 text");
-      // Decoded forward into room in front, then moved to where it ends.
+      // Decoded forwards, then moved to the end of the reserved room.
       const std::string_view text = value.as_string();
       const size_t most = base64_decoded_size(text.size());
       char* const to = out_.room(most);
@@ -347,7 +348,7 @@ bool Encoder::map(const Field& field, const Value& value) {
         out_.put(static_cast<char>(2 << 3 | (element.shape == Kind::Double ? wire::kFixed64 : wire::kVarint)));
         break;
       default:
-        // Bytes that are null, unlike empty ones, have no value in their entry.
+        // Null bytes, unlike empty ones, have no value in their entry.
         if (element.shape == Kind::Bytes && member.value.is_null()) break;
         if (!single(element, member.value)) return in_field(member.key);
         out_.put_varint(out_.size() - entry);

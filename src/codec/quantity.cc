@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/ascii.h"
 #include "base/same_text.h"
+#include "base/strings.h"
 namespace holdfast::codec {
 namespace {
 
@@ -16,30 +18,22 @@ constexpr std::string_view kFormatWrong =
 constexpr std::string_view kNumericWrong = "unable to parse numeric part of quantity";
 constexpr std::string_view kSuffixWrong = "unable to parse quantity's suffix";
 
-// Digits that fit an int64 whatever they are; beyond this upstream computes with big numbers and forgets the text.
+// Any number with this many digits fits into an int64; beyond that, upstream computes with big numbers and does not
+// keep the text.
 constexpr size_t kFastDigits = 18;
-// Sums of numbers further apart than this keep only the larger one: an exponent must not decide how much memory is
-// used. Upstream has no bound.
+// When adding numbers whose magnitudes differ by more digits than this, only the larger one is kept, so that an
+// exponent cannot cause excessive memory usage. Upstream has no limit.
 constexpr int64_t kMostDigits = 4096;
 
 struct Suffix {
   std::string_view text;
-  int32_t exponent;  // Of 10, or of 2 for the binary ones.
+  int32_t exponent;  // Of 10, or of 2 for binary suffixes.
 };
 constexpr Suffix kDecimal[] = {{"n", -9}, {"u", -6}, {"m", -3}, {"", 0},   {"k", 3},
                                {"M", 6},  {"G", 9},  {"T", 12}, {"P", 15}, {"E", 18}};
 constexpr Suffix kBinary[] = {{"Ki", 10}, {"Mi", 20}, {"Gi", 30}, {"Ti", 40}, {"Pi", 50}, {"Ei", 60}};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trim_space(std::string_view text) {
-  const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// --- decimal digits, most significant first ---
+// --- Decimal digits, most significant first ---
 
 void strip_leading_zeros(std::string& digits) {
   if (digits.starts_with('0')) digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
@@ -56,7 +50,7 @@ void multiply(std::string& digits, uint32_t factor) {
   digits.insert(0, front);
 }
 
-// Times 2^bits, a multiple of ten.
+// Multiplies by 2^bits; `bits` is a multiple of ten.
 void shift_left(std::string& digits, int32_t bits) {
   constexpr size_t kSurelyFits = 18;
   if (digits.size() <= kSurelyFits && bits < 64) {
@@ -70,7 +64,7 @@ void shift_left(std::string& digits, int32_t bits) {
   for (; bits > 0 && !digits.empty(); bits -= 10) multiply(digits, 1024);
 }
 
-// Divides in place, returns the remainder.
+// Divides in place and returns the remainder.
 uint32_t divide(std::string& digits, uint32_t divisor) {
   uint64_t rest = 0;
   for (char& digit : digits) {
@@ -93,7 +87,7 @@ void increment(std::string& digits) {
   digits.insert(digits.begin(), '1');
 }
 
-// Cuts `count` digits off the end, rounding away from zero; true when nothing was lost.
+// Removes the last `count` digits, rounding away from zero; true if the result is exact.
 bool cut(std::string& digits, int64_t count) {
   if (digits.empty()) return true;
   const size_t kept = count >= static_cast<int64_t>(digits.size()) ? 0 : digits.size() - static_cast<size_t>(count);
@@ -116,7 +110,7 @@ std::string add(const std::string& a, const std::string& b) {
   return sum;
 }
 
-// a - b, where a is not smaller.
+// a - b, where a is not smaller than b.
 std::string subtract(const std::string& a, const std::string& b) {
   std::string rest = a;
   int borrow = 0;
@@ -129,7 +123,7 @@ std::string subtract(const std::string& a, const std::string& b) {
   return rest;
 }
 
-// Compares digits * 10^scale without writing zeros out.
+// Compares digits * 10^scale without expanding zeros.
 std::strong_ordering compare(const std::string& a, int32_t a_scale, const std::string& b, int32_t b_scale) {
   if (a.empty() || b.empty()) return !a.empty() <=> !b.empty();
   const auto a_top = static_cast<int64_t>(a.size()) + a_scale;
@@ -144,12 +138,12 @@ std::strong_ordering compare(const std::string& a, int32_t a_scale, const std::s
   return std::strong_ordering::equal;
 }
 
-// --- the parts of a text ---
+// --- The parts of a text ---
 
 struct Parts {
   bool negative = false;
-  std::string_view value;  // Sign and number, for the exact way.
-  std::string_view whole;  // Without leading zeros; "0" when none are left.
+  std::string_view value;  // Sign and number, for the exact path.
+  std::string_view whole;  // Without leading zeros, but at least "0".
   std::string_view fraction;
   std::string_view suffix;
   bool ok = true;
@@ -208,10 +202,9 @@ bool interpret(std::string_view suffix, Scale& scale) {
     suffix.remove_prefix(1);
     if (suffix.empty() || !is_digit(suffix[0])) return false;
   }
-  int64_t exponent = 0;
-  const auto [end, error] = std::from_chars(suffix.data(), suffix.data() + suffix.size(), exponent);
-  if (error != std::errc() || end != suffix.data() + suffix.size()) return false;
-  scale = {Format::DecimalExponent, static_cast<int32_t>(exponent)};  // Upstream wraps likewise.
+  const std::optional<int64_t> exponent = parse_number<int64_t>(suffix);
+  if (!exponent) return false;
+  scale = {Format::DecimalExponent, static_cast<int32_t>(*exponent)};  // Upstream wraps likewise.
   return true;
 }
 
@@ -222,8 +215,8 @@ bool Quantity::surely_canonical(std::string_view text) {
   size_t digits = 1;
   while (digits < text.size() && is_digit(text[digits])) ++digits;
   const std::string_view number = text.substr(0, digits), suffix = text.substr(digits);
-  // Below 1024 no larger suffix would do. An odd last digit: not a multiple of eight. Few digits: within every suffix's
-  // exact range.
+  // Below 1024, no larger suffix is possible. An odd last digit is not a multiple of eight. Few digits are within every
+  // suffix's exact range.
   if (suffix == "Ki" || suffix == "Mi" || suffix == "Gi")
     return digits <= 3 || (digits <= 5 && (number.back() & 1) != 0);
   if (digits > kFastDigits || number.ends_with("000")) return false;
@@ -245,7 +238,7 @@ Quantity Quantity::milli(int64_t value, Format format) {
 }
 
 Result<Quantity> Quantity::parse(std::string_view text) {
-  text = trim_space(text);
+  text = trim(text);
   if (text.empty()) return bad_request(std::string(kFormatWrong));
   Quantity q;
   if (text == "0") {
@@ -262,8 +255,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
 
   std::string digits(parts.whole);
   digits += parts.fraction;
-  // Which strings are kept follows from where upstream's int64 path ends: eighteen digits, or for binary suffixes
-  // fifteen less the digits that the suffix itself brings.
+  // Whether the original text is kept depends on the limits of upstream's int64 path: eighteen digits, or for binary
+  // suffixes fifteen less the digits that the suffix itself adds.
   const auto length = static_cast<int64_t>(digits.size());
   const int64_t exact_scale = (binary ? 0 : int64_t{scale.exponent}) - static_cast<int64_t>(parts.fraction.size());
   const bool fast = binary ? parts.fraction.empty() && 15 - length - scale.exponent * 3 / 10 - 1 >= 0
@@ -271,7 +264,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   if (fast && exact_scale >= kNano) {
     bool keep;
     if (binary) {
-      // The last three digits decide the low three bits.
+      // The last three digits determine the low three bits.
       const std::string_view low = std::string_view(digits).substr(digits.size() - std::min<size_t>(3, digits.size()));
       int tail = 0;
       std::from_chars(low.data(), low.data() + low.size(), tail);
@@ -333,7 +326,7 @@ std::string Quantity::canonical() const {
     if (exponent != 0) out += 'e' + std::to_string(exponent);
     return out;
   }
-  // Beyond exa there is no suffix, and upstream prints none.
+  // There is no suffix beyond exa, and upstream prints none.
   for (const Suffix& s : kDecimal) {
     if (s.exponent == exponent) out += s.text;
   }

@@ -1,5 +1,5 @@
-// Kubernetes quantities ("500m", "1.5Gi", "2e3"): exact numbers that remember the family of their suffix and, where
-// Kubernetes does, the exact text they were sent as.
+// Kubernetes quantities ("500m", "1.5Gi", "2e3"): exact numbers that keep the family of their suffix and, where
+// Kubernetes does, the original text.
 #pragma once
 
 #include <compare>
@@ -25,14 +25,15 @@ class Quantity {
   Quantity() = default;  // Zero.
   static Quantity of(int64_t value, Format format = Format::DecimalSI);
   static Quantity milli(int64_t value, Format format = Format::DecimalSI);
-  // As resource.ParseQuantity; surrounding white space is trimmed first, as the JSON and CBOR readers do it. The error
-  // is BadRequest in upstream's words.
+  // Like resource.ParseQuantity; surrounding white space is trimmed first, as the JSON and CBOR readers do. The error
+  // is BadRequest with upstream's message.
   static Result<Quantity> parse(std::string_view text);
 
-  // Whether a text is certainly printed as it stands, found without parsing it ("100m", "3Gi"). False means: parse.
+  // Whether a text is certainly printed unchanged, determined without parsing ("100m", "3Gi"). False means that it must
+  // be parsed.
   static bool surely_canonical(std::string_view text);
 
-  // What is printed: the text it was sent as where that is close enough to canonical, else the canonical text.
+  // The printed form: the original text if it is close enough to canonical, else the canonical text.
   std::string text() const { return as_sent_.empty() ? canonical() : as_sent_; }
   std::string canonical() const;
   Format format() const { return format_; }
@@ -42,21 +43,21 @@ class Quantity {
   // By value: 1 equals 1000m.
   std::strong_ordering operator<=>(const Quantity& other) const;
   bool operator==(const Quantity& other) const { return (*this <=> other) == 0; }
-  // Same number and same text, as apply compares them.
+  // Whether both print the same text, as compared by apply.
   bool same_spelling(const Quantity& other) const { return text() == other.text(); }
 
-  // Units of 10^scale, rounded away from zero, held within int64.
+  // In units of 10^scale, rounded away from zero, clamped to int64.
   int64_t scaled(int32_t scale) const;
   int64_t value() const { return scaled(0); }
   int64_t milli_value() const { return scaled(kMilli); }
   double approximate() const;
 
-  // Whether it is a whole number of 10^scale.
+  // Whether it is a multiple of 10^scale.
   bool is_multiple_of(int32_t scale) const;
-  // Rounded away from zero to 10^scale. What is that coarse already keeps its text.
+  // Rounded away from zero to 10^scale. If that changes nothing, the text is kept.
   Quantity rounded_up(int32_t scale) const;
 
-  // A zero takes the format of what is added.
+  // Zero takes the format of the other operand.
   Quantity operator+(const Quantity& other) const;
   Quantity operator-(const Quantity& other) const;
   Quantity operator-() const;
@@ -71,19 +72,20 @@ class Quantity {
   std::string as_sent_;
 };
 
-// The text a quantity prints as, for canonicalising a field. In a ResourceList values finer than milli are rounded up.
+// The printed form of a quantity, for canonicalizing a field. In a ResourceList, values finer than milli are rounded
+// up.
 enum class QuantityField : uint8_t { Plain, ResourceList };
 Result<std::string> canonical_quantity(std::string_view text, QuantityField field = QuantityField::Plain);
 
-// An IntOrString: an integer, or a text such as "25%" or a port's name.
+// An IntOrString: an integer, or a text such as "25%" or a port name.
 struct IntOrString {
   bool is_int = true;
   int64_t number = 0;
   std::string_view text;
 
-  static IntOrString from(const Value& value);  // Anything but an int or a string counts as 0.
+  static IntOrString from(const Value& value);  // Anything but an int or a string is treated as 0.
   Value to_value() const { return is_int ? Value::integer(number) : Value::string(text); }
-  // "25%" of total, rounded up or down; an integer is itself. BadRequest when the text is not a percentage.
+  // "25%" of total, rounded up or down; an integer is returned as it is. BadRequest if the text is not a percentage.
   Result<int64_t> scaled_from(int64_t total, bool round_up) const;
 };
 

@@ -10,7 +10,7 @@ namespace {
 struct QuantityCase {
   std::string_view sent;
   std::string_view printed;
-  std::string_view in_list = {};  // The same when empty.
+  std::string_view in_list = {};  // The same if empty.
 };
 
 constexpr QuantityCase kCases[] = {
@@ -55,7 +55,7 @@ constexpr QuantityCase kCases[] = {
     {"1234567890123456789", "1234567890123456789"},
 };
 
-TEST(Quantity, PrintsWhatKubernetesPrints) {
+TEST(Quantity, PrintsLikeKubernetes) {
   for (const QuantityCase& c : kCases) {
     const auto plain = canonical_quantity(c.sent);
     ASSERT_TRUE(plain) << c.sent;
@@ -65,7 +65,7 @@ TEST(Quantity, PrintsWhatKubernetesPrints) {
   }
 }
 
-TEST(Quantity, RefusesOtherTextInUpstreamsWords) {
+TEST(Quantity, RejectsInvalidTextWithUpstreamsMessages) {
   constexpr std::string_view kPattern =
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
   constexpr std::string_view kSuffix = "unable to parse quantity's suffix";
@@ -120,7 +120,7 @@ TEST(Quantity, AddsAndSubtractsExactly) {
   EXPECT_EQ((q("1e2000000000") + q("1")).text(), "100e1999999998");
 }
 
-TEST(Quantity, GivesIntegersRoundedAwayFromZero) {
+TEST(Quantity, RoundsIntegersAwayFromZero) {
   EXPECT_EQ(q("1500m").value(), 2);
   EXPECT_EQ(q("-1500m").value(), -2);
   EXPECT_EQ(q("1.0001").milli_value(), 1001);
@@ -132,7 +132,7 @@ TEST(Quantity, GivesIntegersRoundedAwayFromZero) {
   EXPECT_DOUBLE_EQ(q("-1.25").approximate(), -1.25);
 }
 
-TEST(IntOrString, TakesPercentagesOfATotal) {
+TEST(IntOrString, ScalesPercentagesOfATotal) {
   EXPECT_EQ(*IntOrString::from(Value::integer(3)).scaled_from(10, true), 3);
   EXPECT_EQ(*IntOrString::from(Value::string("25%")).scaled_from(10, true), 3);
   EXPECT_EQ(*IntOrString::from(Value::string("25%")).scaled_from(10, false), 2);
@@ -140,7 +140,7 @@ TEST(IntOrString, TakesPercentagesOfATotal) {
   EXPECT_FALSE(IntOrString::from(Value::string("x%")).scaled_from(10, false));
 }
 
-TEST(Quantity, WhatIsSurelyCanonicalIsPrintedAsItStands) {
+TEST(Quantity, SurelyCanonicalTextIsPrintedUnchanged) {
   for (int number : {0, 1, 7, 10, 12, 100, 128, 250, 1000, 1001, 1024, 99999, 123456}) {
     for (std::string_view suffix : {"", "n", "u", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "e3", "K"}) {
       const std::string text = std::to_string(number) + std::string(suffix);

@@ -1,4 +1,4 @@
-// Finding keys given twice among the members of one map. Private to the module.
+// Finds duplicate keys among the members of a map. Private to the module.
 #pragma once
 
 #include <bit>
@@ -14,16 +14,16 @@ namespace holdfast::codec {
 
 inline constexpr size_t kNoneRepeated = SIZE_MAX;
 
-// The position of the first member whose key stands among those before it. `scratch` is kept between calls so that
-// large maps do not allocate each time.
+// The position of the first member whose key occurred before. `scratch` is kept between calls to avoid allocations for
+// large maps.
 inline size_t first_repeated(std::span<const Member> members, std::vector<uint32_t>& scratch) {
-  // Maps up to this size compare keys; larger ones hash them.
+  // Maps up to this size compare keys; larger ones use a hash table.
   constexpr size_t kFewMembers = 32;
   if (members.size() <= kFewMembers) {
     uint64_t seen = 0;
     for (size_t i = 0; i < members.size(); ++i) {
       const std::string_view key = members[i].key;
-      // A filter of length, first and last byte: two keys of an object rarely agree in all of them.
+      // A filter on length, first and last byte: two keys of an object rarely agree in all of them.
       const size_t mix = key.empty() ? 0
                                      : static_cast<unsigned char>(key.front()) * 5u +
                                            static_cast<unsigned char>(key.back()) * 11u + key.size() * 17u;
@@ -37,7 +37,7 @@ inline size_t first_repeated(std::span<const Member> members, std::vector<uint32
     }
     return kNoneRepeated;
   }
-  // Open addressing over positions + 1.
+  // Open addressing of positions + 1.
   const size_t slots = std::bit_ceil(members.size() * 2);
   scratch.assign(slots, 0);
   for (size_t i = 0; i < members.size(); ++i) {

@@ -1,11 +1,11 @@
-// Bytes being written at the end of a std::string, with room asked for ahead: writers put bytes through a bare
-// pointer and never check twice. What the string contained before is kept.
+// Appends bytes to a std::string. Writers reserve room ahead and then write through a bare pointer without further
+// checks. The string's previous content is kept.
 //
 //   Sink sink(out);
 //   char* p = sink.room(32);     // at least 32 bytes; p stays valid until the next room()
 //   *p++ = '{'; ...
 //   sink.wrote(p);
-//   sink.finish();               // cuts the string to what was written (the destructor does it too)
+//   sink.finish();               // truncates the string to what was written (so does the destructor)
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Sink {
     cursor_ += bytes.size();
   }
 
-  // Bytes in the string so far, those from before included. Offsets stay valid, pointers do not.
+  // Bytes in the string so far, including its previous content. Offsets remain valid, pointers do not.
   size_t size() const { return static_cast<size_t>(cursor_ - out_->data()); }
   char* at(size_t offset) { return out_->data() + offset; }
   void truncate(size_t size) { cursor_ = out_->data() + size; }

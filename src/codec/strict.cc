@@ -1,4 +1,4 @@
-// What field validation reports about a body of a built-in type.
+// The errors that field validation reports for a body of a built-in type.
 #include <algorithm>
 #include <unordered_set>
 
@@ -18,7 +18,7 @@ constexpr size_t kMostErrors = 100;
 
 class Findings {
  public:
-  // `path` is of the container, empty at the root.
+  // `path` is that of the container, empty at the root.
   void add(std::string_view what, std::string_view path, std::string_view key) {
     if (errors_.size() == kMostErrors) return;
     std::string full(path);
@@ -33,8 +33,9 @@ class Findings {
   std::vector<std::string> errors_;
 };
 
-// Whether Go's decoder looks inside: other types read their JSON by a method of their own, which is never strict.
-bool is_looked_into(const Type& type) {
+// Whether Go's decoder checks the members of such a value: other types have their own unmarshaler, which is never
+// strict.
+bool is_strictly_decoded(const Type& type) {
   switch (type.shape) {
     case Kind::Struct:
     case Kind::Map:
@@ -74,7 +75,7 @@ class JsonChecker : public JsonIgnore {
       type = inside(*frame.type);
     }
     if (!frame.seen.emplace(key).second) findings_.add("duplicate", path_, key);
-    if (!is_looked_into(*type)) return JsonTake::Skip;
+    if (!is_strictly_decoded(*type)) return JsonTake::Skip;
     if (!path_.empty()) path_ += '.';
     path_ += key;
     pending_ = type;
@@ -97,14 +98,14 @@ class JsonChecker : public JsonIgnore {
 
  private:
   struct Frame {
-    const Type* type;  // Of the container itself; a wrong one (a list where a map belongs) is an untyped one.
+    const Type* type;  // Of the container itself; untyped if it is of the wrong kind (a list instead of a map).
     size_t path_size;
     bool is_list;
     size_t position = 0;
     std::unordered_set<std::string, KeyHash, std::equal_to<>> seen = {};
   };
 
-  // Items of a list have no key: their place in the path comes from here.
+  // List items have no key: their path element is added here.
   void begin_value() {
     if (frames_.empty() || !frames_.back().is_list) return;
     Frame& frame = frames_.back();
@@ -118,8 +119,9 @@ class JsonChecker : public JsonIgnore {
     const bool fits =
         pending_->shape == Kind::Any || (is_list ? pending_->shape == Kind::List : pending_->shape != Kind::List);
     static const Type kAny{.shape = Kind::Any};
-    frames_.push_back(
-        {.type = fits && is_looked_into(*pending_) ? pending_ : &kAny, .path_size = path_.size(), .is_list = is_list});
+    frames_.push_back({.type = fits && is_strictly_decoded(*pending_) ? pending_ : &kAny,
+                       .path_size = path_.size(),
+                       .is_list = is_list});
   }
 
   const Gates* gates_;
@@ -130,13 +132,21 @@ class JsonChecker : public JsonIgnore {
   Findings findings_;
 };
 
-void check_tree(const Type& type, const Value& value, const Gates* gates, std::string& path, size_t depth,
-                Findings& findings) {
+struct TreeChecker {
+  const Gates* gates;
+  bool hides_map_keys;
+  std::string path = {};
+  Findings findings = {};
+
+  void check(const Type& type, const Value& value, size_t depth);
+};
+
+void TreeChecker::check(const Type& type, const Value& value, size_t depth) {
   const size_t size = path.size();
   if (value.is_list() && type.shape == Kind::List) {
     for (size_t i = 0; i < value.items().size(); ++i) {
       path += "[" + std::to_string(i) + "]";
-      check_tree(*type.element, value.items()[i], gates, path, depth + 1, findings);
+      check(*type.element, value.items()[i], depth + 1);
       path.resize(size);
     }
     return;
@@ -155,9 +165,11 @@ void check_tree(const Type& type, const Value& value, const Gates* gates, std::s
       }
       below = field->type;
     }
-    if (!path.empty()) path += '.';
-    path += member->key;
-    check_tree(*below, member->value, gates, path, depth + 1, findings);
+    if (type.shape == Kind::Struct || !hides_map_keys) {
+      if (!path.empty()) path += '.';
+      path += member->key;
+    }
+    check(*below, member->value, depth + 1);
     path.resize(size);
   }
 }
@@ -170,11 +182,11 @@ std::vector<std::string> strict_json_errors(const types::Type& type, std::string
   return checker.take();
 }
 
-std::vector<std::string> strict_tree_errors(const types::Type& type, const Value& tree, const Gates* gates) {
-  Findings findings;
-  std::string path;
-  check_tree(type, tree, gates, path, 1, findings);
-  return findings.take();
+std::vector<std::string> strict_tree_errors(const types::Type& type, const Value& tree, const Gates* gates,
+                                            bool hides_map_keys) {
+  TreeChecker checker{.gates = gates, .hides_map_keys = hides_map_keys};
+  checker.check(type, tree, 1);
+  return checker.findings.take();
 }
 
 }  // namespace holdfast::codec

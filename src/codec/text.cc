@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -58,8 +59,8 @@ char* write_digits(const Digits& digits, FloatText form, char* to) {
     *to++ = 'e';
     *to++ = exponent < 0 ? '-' : '+';
     const int magnitude = std::abs(exponent);
-    // encoding/json strips the zero that strconv puts before a single digit, but only from negative exponents;
-    // positive ones start at 21.
+    // encoding/json removes the leading zero that strconv writes for one-digit exponents, but only from negative ones;
+    // positive exponents start at 21.
     if (magnitude < 10 && form != FloatText::Json) *to++ = '0';
     return std::to_chars(to, to + 4, magnitude).ptr;
   }
@@ -77,8 +78,6 @@ char* write_digits(const Digits& digits, FloatText form, char* to) {
   *to++ = '.';
   return copy_to(to, digits.text + digits.point, digits.count - digits.point);
 }
-
-bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -100,23 +99,7 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 char* encode_rune(uint32_t code, char* to) {
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = kReplacementRune;
-  if (code < 0x80) {
-    *to++ = static_cast<char>(code);
-  } else if (code < 0x800) {
-    *to++ = static_cast<char>(0xc0 | code >> 6);
-    *to++ = static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    *to++ = static_cast<char>(0xe0 | code >> 12);
-    *to++ = static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    *to++ = static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    *to++ = static_cast<char>(0xf0 | code >> 18);
-    *to++ = static_cast<char>(0x80 | (code >> 12 & 0x3f));
-    *to++ = static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    *to++ = static_cast<char>(0x80 | (code & 0x3f));
-  }
-  return to;
+  return write_utf8(code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? kReplacementRune : code, to);
 }
 
 std::string replace_invalid_utf8(std::string_view text) {
@@ -150,6 +133,12 @@ std::string float_text(double number, FloatText form) {
   return std::string(buffer, write_float(number, form, buffer));
 }
 
+std::string go_float_text(double number) {
+  if (std::isnan(number)) return "NaN";
+  if (std::isinf(number)) return number > 0 ? "+Inf" : "-Inf";
+  return float_text(number, FloatText::Go);
+}
+
 std::string float_text(float number) {
   char buffer[kMaxNumberText];
   char* to = buffer;
@@ -170,13 +159,13 @@ std::optional<double> parse_float(std::string_view text) {
     negative = *begin == '-';
     ++begin;
   }
-  // from_chars would take "inf", "nan" and "infinity".
-  if (begin == end || !(is_ascii_digit(*begin) || *begin == '.')) return std::nullopt;
+  // from_chars would accept "inf", "nan" and "infinity".
+  if (begin == end || !(is_digit(*begin) || *begin == '.')) return std::nullopt;
   double number = 0;
   const auto [stopped, error] = std::from_chars(begin, end, number);
   if (stopped != end) return std::nullopt;
   if (error == std::errc::result_out_of_range) {
-    // Either too large or too small: strtod tells which.
+    // Either overflow or underflow: strtod tells which.
     const std::string terminated(begin, end);
     number = std::strtod(terminated.c_str(), nullptr);
     if (std::isinf(number)) return std::nullopt;
@@ -184,42 +173,6 @@ std::optional<double> parse_float(std::string_view text) {
     return std::nullopt;
   }
   return negative ? -number : number;
-}
-
-std::string duration_text(int64_t nanoseconds) {
-  if (nanoseconds == 0) return "0s";
-  uint64_t rest = nanoseconds < 0 ? 0 - static_cast<uint64_t>(nanoseconds) : static_cast<uint64_t>(nanoseconds);
-  std::string out = nanoseconds < 0 ? "-" : "";
-  // One unit, with the fraction's trailing zeros left off.
-  const auto fraction = [&out](uint64_t amount, uint64_t unit, std::string_view name) {
-    out += std::to_string(amount / unit);
-    if (uint64_t below = amount % unit; below != 0) {
-      std::string digits = std::to_string(below + unit).substr(1);
-      digits.erase(digits.find_last_not_of('0') + 1);
-      out += '.' + digits;
-    }
-    out += name;
-  };
-  if (rest < 1000) {
-    fraction(rest, 1, "ns");
-  } else if (rest < 1000000) {
-    fraction(rest, 1000, "\xc2\xb5s");
-  } else if (rest < 1000000000) {
-    fraction(rest, 1000000, "ms");
-  } else {
-    const uint64_t hours = rest / 3600000000000;
-    const uint64_t minutes = rest / 60000000000 % 60;
-    if (hours != 0) out += std::to_string(hours) + 'h';
-    if (hours != 0 || minutes != 0) out += std::to_string(minutes) + 'm';
-    fraction(rest % 60000000000, 1000000000, "s");
-  }
-  return out;
-}
-
-std::optional<int64_t> parse_duration(std::string_view text) {
-  const Result<int64_t> nanoseconds = parse_go_duration(text);
-  if (!nanoseconds) return std::nullopt;
-  return *nanoseconds;
 }
 
 }  // namespace holdfast::codec

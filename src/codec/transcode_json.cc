@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPartialKind = "PartialObjectMetadata";
 constexpr std::string_view kMetaVersion = "meta.k8s.io/v1";
 
-// Follows the walk through the source and says which members are wanted.
+// Tracks the position in the source and decides which members to keep.
 class Shaper {
  public:
   explicit Shaper(const Shape& shape) : shape_(shape) {}
@@ -30,7 +30,7 @@ class Shaper {
     ++depth_;
     if (shape_.drop != nullptr) nodes_.push_back(below_);
   }
-  // The items of a list stand where the list does; the members of a map are below what wants() finds next.
+  // List items have the position of the list; for map members, wants() determines it.
   void open_map() {
     open();
     if (shape_.drop != nullptr) below_ = FieldPaths::kNone;
@@ -41,7 +41,6 @@ class Shaper {
     nodes_.pop_back();
     below_ = nodes_.empty() ? FieldPaths::kRoot : nodes_.back();
   }
-  size_t depth() const { return depth_; }
   bool starts_partial() const { return shape_.metadata_only && depth_ == 1; }
 
  private:
@@ -53,91 +52,57 @@ class Shaper {
 };
 
 template <bool pretty>
-class JsonHandler {
+class JsonHandler : public JsonTokenWriter<pretty> {
+  using Base = JsonTokenWriter<pretty>;
+
  public:
-  JsonHandler(const Shape& shape, Sink& sink) : shaper_(shape), sink_(sink) {}
+  JsonHandler(const Shape& shape, Sink& sink) : Base(sink), shaper_(shape) {}
 
   JsonTake key(const JsonText& text) {
     if (!shaper_.wants(text)) return JsonTake::Skip;
     member(text.raw);
     return JsonTake::Value;
   }
-  void string(const JsonText& text) {
-    separate();
-    quoted(text.raw);
-  }
-  void integer(int64_t, std::string_view text) { plain(text); }
-  bool number(std::string_view text) {
-    plain(text);
-    return true;
-  }
-  void boolean(bool b) { plain(b ? "true" : "false"); }
-  void null() { plain("null"); }
-  void raw(std::string_view) {}
+  void string(const JsonText& text) { quoted(text.raw); }
   void begin_map() {
-    open('{');
+    Base::begin_map();
     shaper_.open_map();
     if (shaper_.starts_partial()) {
       member("kind");
-      after_colon_ = false;
       quoted(kPartialKind);
       member("apiVersion");
-      after_colon_ = false;
       quoted(kMetaVersion);
     }
   }
-  void end_map() { close('}'); }
+  void end_map() {
+    shaper_.close();
+    Base::end_map();
+  }
   void begin_list() {
-    open('[');
+    Base::begin_list();
     shaper_.open();
   }
-  void end_list() { close(']'); }
+  void end_list() {
+    shaper_.close();
+    Base::end_list();
+  }
 
  private:
   void member(std::string_view key) {
-    separate();
     quoted(key);
-    sink_.put(pretty ? std::string_view(": ") : std::string_view(":"));
-    after_colon_ = true;
-  }
-  // What stands before a key or a list's item.
-  void separate() {
-    if (after_colon_) {
-      after_colon_ = false;
-      return;
-    }
-    if (!first_) sink_.put(',');
-    first_ = false;
-    if (pretty && shaper_.depth() > 0) write_json_indent(shaper_.depth(), sink_);
+    Base::colon();
   }
   void quoted(std::string_view text) {
-    char* to = sink_.room(text.size() + 2);
+    Base::separate();
+    char* to = Base::sink_.room(text.size() + 2);
     *to++ = '"';
     std::memcpy(to, text.data(), text.size());
     to += text.size();
     *to++ = '"';
-    sink_.wrote(to);
-  }
-  void plain(std::string_view text) {
-    separate();
-    sink_.put(text);
-  }
-  void open(char c) {
-    separate();
-    sink_.put(c);
-    first_ = true;
-  }
-  void close(char c) {
-    shaper_.close();
-    if (pretty && !first_) write_json_indent(shaper_.depth(), sink_);
-    sink_.put(c);
-    first_ = false;
+    Base::sink_.wrote(to);
   }
 
   Shaper shaper_;
-  Sink& sink_;
-  bool first_ = true;  // Nothing is in the innermost container yet.
-  bool after_colon_ = false;
 };
 
 class CborHandler {

@@ -1,7 +1,7 @@
-// JSON bytes to other bytes, without a tree in between.
+// Transcodes JSON bytes to other formats, without building a tree.
 //
-// The source is one JSON value whose maps give no key twice (what encode_json writes). Texts and numbers keep its
-// spelling in JSON. A source that is not JSON is an error, and `out` is then as it was before.
+// The source is one JSON value without duplicate keys (as encode_json writes it). In JSON output, texts and numbers
+// keep their original form. If the source is not valid JSON, an error is returned and `out` is unchanged.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ Result<Unit> json_to_pretty_json(std::string_view source, const Shape& shape, st
 // With the self-described tag in front.
 Result<Unit> json_to_cbor(std::string_view source, const Shape& shape, std::string& out);
 
-// One item, without the tag, into a larger one; null when the source is not JSON.
+// A single item without the tag, for embedding; null if the source is not valid JSON.
 void write_json_as_cbor(std::string_view source, Sink& sink);
 
 }  // namespace holdfast::codec

@@ -35,7 +35,7 @@ const Case kCases[] = {
      R"({"spec":{"a":1},"status":{"list":[{"x":1,"y":2},{"x":3},[{"x":4}]],"x":5},"metadata":{"labels":{},"l":[{"labels":1}]}})",
      {.drop = &kSpecOnly},
      R"({"status":{"list":[{"y":2},{},[{}]],"x":5},"metadata":{"l":[{"labels":1}]}})"},
-    {"a dropped key in another spelling",
+    {"a dropped key with escapes",
      R"({"m":1,"\u0073pec":{"a":"\"]"},"n":2})",
      {.drop = &kSpecOnly},
      R"({"m":1,"n":2})"},
@@ -53,7 +53,7 @@ const Case kCases[] = {
      R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"})"},
 };
 
-TEST(TranscodeJson, GivesTheWantedShapeInEachFormat) {
+TEST(TranscodeJson, WritesTheRequestedShapeInEveryFormat) {
   for (const Case& c : kCases) {
     std::string compact = "before";
     ASSERT_TRUE(json_to_json(c.in, c.shape, compact)) << c.name;
@@ -73,12 +73,12 @@ TEST(TranscodeJson, GivesTheWantedShapeInEachFormat) {
     const FieldPaths whole = FieldPaths::of({"r"});
     const auto raw = parse_json(R"({"r":)" + std::string(c.want) + "}", {.raw = &whole});
     ASSERT_TRUE(raw) << c.name;
-    // Raw leaves keep number texts, as the transcoder does.
+    // Raw leaves keep number texts, like the transcoder.
     EXPECT_EQ(pretty, encode_json_pretty(*raw->root().find("r"))) << c.name;
   }
 }
 
-TEST(TranscodeJson, RefusesWhatIsNoJsonAndLeavesTheOutputAlone) {
+TEST(TranscodeJson, RejectsInvalidJsonAndLeavesTheOutputUnchanged) {
   std::string out = "before";
   EXPECT_EQ(json_to_json("{\"a\":1", {}, out).error().message, "unexpected end of JSON input");
   EXPECT_EQ(json_to_pretty_json("[1 2]", {}, out).error().message, "invalid character '2' after array element");
@@ -86,7 +86,7 @@ TEST(TranscodeJson, RefusesWhatIsNoJsonAndLeavesTheOutputAlone) {
   EXPECT_EQ(out, "before");
 }
 
-TEST(TranscodeJson, ComesToAnEndWhateverIsLeftOut) {
+TEST(TranscodeJson, TerminatesWhateverIsDropped) {
   using namespace std::string_literals;
   for (const std::string& value : {"[\0]"s, "\0"s, "[x"s, "{\"a\":]"s, "}"s, "tru"s, ""s}) {
     std::string out;
@@ -94,7 +94,7 @@ TEST(TranscodeJson, ComesToAnEndWhateverIsLeftOut) {
   }
 }
 
-TEST(TranscodeJson, CountsLargeContainersInCbor) {
+TEST(TranscodeJson, LargeContainersHaveCorrectCborCounts) {
   std::string json = "[[";
   for (int i = 0; i < 300; ++i) json += std::to_string(i) + ",";
   json.back() = ']';

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/base64.h"
+#include "base/strings.h"
 #include "codec/go_names.h"
 #include "codec/go_time.h"
 #include "codec/json.h"
@@ -23,13 +23,13 @@ using types::Field;
 using types::Type;
 using Kind = types::Shape;
 
-// What is in a tree for a pointer to something that prints as null, where a missing pointer would be left out.
+// Represents a pointer to something that prints as null, where a missing pointer would be omitted.
 Value printed_null() { return Value::raw("null"); }
 bool is_printed_null(const Value& value) { return value.is_raw() && value.raw_json() == "null"; }
 
 std::string_view short_name(const Type& type) { return type.name.substr(type.name.rfind('.') + 1); }
 
-// The embedded structs between `owner` and one of its flattened members, as Go names them.
+// The embedded structs between `owner` and one of its flattened members, by their Go names.
 bool find_embedding(const Type& owner, const Field* member, std::vector<std::string_view>& names) {
   for (const Field& field : owner.fields) {
     if (&field == member) return true;
@@ -47,16 +47,16 @@ class Typer {
 
   Result<Value> run(const Type& type, const Value& in) {
     Value out;
-    if (!convert(type, in, options_.made_from, out)) return bad_request(std::move(fatal_));
+    if (!convert(type, in, options_.derived_from, out)) return bad_request(std::move(fatal_));
     if (!saved_.empty()) return bad_request(std::move(saved_));
     return out;
   }
   bool has_unknown() const { return has_unknown_; }
 
  private:
-  // Each sets `out`, to null for Go's zero value where that is not printed by itself. False: an error that Go returns
-  // at once. Errors that Go only keeps (the first counts) leave `out` at the zero value. `from`: what stands there in
-  // the tree that this one was made from; may be null.
+  // Each sets `out`, to null for Go's zero value where that is not printed by itself. False for errors that Go returns
+  // immediately. Errors that Go only records (the first one wins) leave `out` at the zero value. `from` is the
+  // corresponding value in the tree from which this one was derived, or null.
   bool convert(const Type& type, const Value& in, const Value* from, Value& out);
   bool structure(const Type& type, const Value& in, const Value* from, Value& out);
   bool list(const Type& type, const Value& in, const Value* from, Value& out);
@@ -67,14 +67,15 @@ class Typer {
   bool quantity(const Value& in, Value& out);
   bool int_or_string(const Value& in, Value& out);
   bool raw(const Type& type, const Value& in, Value& out);
+  Value reencoded(const Value& raw);
   bool schema_union(const Type& type, const Value& in, Value& out);
 
-  // How a value of this type prints when it was not given, outside of a struct's omit rules.
+  // How a value of this type is printed if it was not given, apart from a struct's omit rules.
   bool zero(const Type& type, Value& out);
   bool emit(const Type& owner, const Field& field, Value value);
 
   struct Step {
-    const Type* owner;    // Of a struct's member.
+    const Type* owner;    // For a struct's member.
     const Field* member;  // Null in lists and maps.
     std::string_view key;
     size_t position;  // In a list.
@@ -99,9 +100,9 @@ class Typer {
   bool report_unknown_ = true;
   std::string saved_, fatal_;
   std::vector<Step> path_;
-  std::vector<Value> slots_;  // A stack: one frame of values, in the order of declaration, a struct that is open.
+  std::vector<Value> slots_;  // A stack: for each open struct, one value per member in declaration order.
   size_t slots_used_ = 0;
-  std::vector<Member> output_;  // A stack: what each open struct or map prints.
+  std::vector<Member> output_;  // A stack: the output of each open struct or map.
 };
 
 std::string Typer::type_error(std::string_view found, std::string_view go_name) const {
@@ -136,7 +137,7 @@ std::string Typer::number_text(const Value& value) const {
   return std::isfinite(value.as_double()) ? float_text(value.as_double(), FloatText::Json) : "";
 }
 
-// The member of a tree's map; the one at `hint` is examined first.
+// The member of a map in a tree; the one at `hint` is tried first.
 const Value* member_of(const Value* map, std::string_view key, size_t hint) {
   if (map == nullptr || !map->is_map()) return nullptr;
   const std::span<const Member> members = map->members();
@@ -213,8 +214,8 @@ bool Typer::structure(const Type& type, const Value& in, const Value* from, Valu
   slots_used_ += type.members.size();
   if (slots_.size() < slots_used_) slots_.resize(2 * slots_used_);
   std::fill_n(slots_.begin() + static_cast<std::ptrdiff_t>(frame), type.members.size(), Value());
-  uint64_t given = 0;  // Bits of the members that are there, while there are no more than 64.
-  bool same = true;    // Whether what comes out is, member for member, what came in.
+  uint64_t given = 0;  // Bitmask of the given members, for structs with at most 64.
+  bool same = true;    // Whether the output equals the input, member for member.
   size_t next = 0;
   const std::span<const Member> members = in.is_map() ? in.members() : std::span<const Member>();
   for (size_t i = 0; i < members.size(); ++i) {
@@ -237,7 +238,7 @@ bool Typer::structure(const Type& type, const Value& in, const Value* from, Valu
       value = member.value;
     } else if (!member.value.is_null()) {
       if (!convert(*field->type, member.value, before, value)) return false;
-      // The pointer is set, if only to Go's zero value.
+      // The pointer is set, even if only to Go's zero value.
       if (value.is_null() && !zero(*field->type, value)) return false;
       if (value.is_null()) value = printed_null();
     }
@@ -247,7 +248,7 @@ bool Typer::structure(const Type& type, const Value& in, const Value* from, Valu
   }
 
   const size_t start = output_.size();
-  // Most members of most structs are absent, and nothing is printed of them.
+  // Most members of most structs are absent and omitted.
   if (type.fields.size() == type.members.size()) {
     for (uint64_t left = given | type.shown_fields; left != 0; left &= left - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(left));
@@ -303,22 +304,7 @@ bool Typer::zero(const Type& type, Value& out) {
   }
 }
 
-bool is_zero_scalar(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return true;
-    case Value::Kind::Bool:
-      return !value.as_bool();
-    case Value::Kind::Int:
-      return value.as_int() == 0;
-    case Value::Kind::Double:
-      return value.as_double() == 0;
-    default:
-      return value.count() == 0;
-  }
-}
-
-// Adds the member to what its struct prints, or leaves it out. Null: it was not given, or is Go's zero value.
+// Adds the member to the output of its struct, or omits it. Null if it was not given or is Go's zero value.
 bool Typer::emit(const Type& owner, const Field& field, Value value) {
   const Type& type = *field.type;
   if (field.pointer) {
@@ -332,13 +318,16 @@ bool Typer::emit(const Type& owner, const Field& field, Value value) {
     case Kind::Int64:
     case Kind::Double:
     case Kind::String:
-      if (field.omit_empty && is_zero_scalar(value)) return true;
+      if (field.omit_empty && is_zero(value)) return true;
       break;
     case Kind::List:
     case Kind::Map:
     case Kind::Bytes:
     case Kind::Any:
-      if (field.omit_empty && (value.is_null() || (type.shape != Kind::Any && value.count() == 0))) return true;
+      if (field.omit_empty &&
+          (value.is_null() || (type.shape != Kind::Any && !field.empty_differs && value.count() == 0))) {
+        return true;
+      }
       if (value.is_null() && field.name == "items" && owner.name.ends_with("List")) value = Value::empty_list();
       break;
     case Kind::Time:
@@ -358,7 +347,7 @@ bool Typer::list(const Type& type, const Value& in, const Value* from, Value& ou
   if (!in.is_list()) return wrong(json_kind(in), type.go_name);
   const Type& element = *type.element;
   const auto items = in.items();
-  Value* changed = nullptr;  // Made when the first item differs from what came in.
+  Value* changed = nullptr;  // Allocated when the first item differs from the input.
   path_.push_back({nullptr, nullptr, {}, 0});
   for (size_t i = 0; i < items.size(); ++i) {
     path_.back().position = i;
@@ -421,13 +410,11 @@ bool Typer::integer(const Type& type, const Value& in, Value& out) {
     out = in;
     return true;
   }
-  // Whatever does not print as plain digits is not an integer to Go. YAML's 1.0 has become 1 by then, JSON's has not.
+  // To Go, only plain digits are an integer. YAML's 1.0 has become 1 by then, JSON's has not.
   const std::string text = number_text(in);
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || (narrow && number != static_cast<int32_t>(number))) return wrong("number " + text, type.go_name);
-  out = Value::integer(number);
+  const std::optional<int64_t> number = parse_number<int64_t>(text);
+  if (!number || (narrow && *number != static_cast<int32_t>(*number))) return wrong("number " + text, type.go_name);
+  out = Value::integer(*number);
   return true;
 }
 
@@ -444,7 +431,7 @@ bool Typer::bytes(const Type& type, const Value& in, Value& out) {
       return true;
     }
     decoded = std::move(*found);
-  } else if (in.is_list()) {  // Go takes a list of small numbers for bytes.
+  } else if (in.is_list()) {  // Go accepts a list of small numbers as bytes.
     for (const Value& item : in.items()) {
       if (item.is_null()) {
         decoded += '\0';
@@ -498,7 +485,7 @@ bool Typer::quantity(const Value& in, Value& out) {
   } else if (in.is_number()) {
     text = number_text(in);
   } else {
-    text = encode_json(in);  // Go hands the value's own text to the parser, which rejects it.
+    text = encode_json(in);  // Go passes the value's own text to the parser, which rejects it.
   }
   Result<Quantity> parsed = Quantity::parse(text);
   if (!parsed) return fatal(parsed.error().message);
@@ -517,21 +504,41 @@ bool Typer::int_or_string(const Value& in, Value& out) {
     return true;
   }
   if (!in.is_number()) return fatal(type_error(json_kind(in), "int32"));
-  int64_t number = 0;
   const std::string text = number_text(in);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || number != static_cast<int32_t>(number)) return fatal(type_error("number " + text, "int32"));
-  out = in.is_int() ? in : Value::integer(number);
+  const std::optional<int32_t> number = parse_number<int32_t>(text);
+  if (!number) return fatal(type_error("number " + text, "int32"));
+  out = in.is_int() ? in : Value::integer(*number);
   return true;
 }
 
+Value Typer::reencoded(const Value& raw) {
+  std::string text;
+  switch (options_.raw_text) {
+    case TypedOptions::RawText::AsIs:
+      return raw;
+    case TypedOptions::RawText::Compact:
+      compact_json(raw.raw_json(), text);
+      break;
+    case TypedOptions::RawText::Sorted: {
+      Result<Value> tree = decode_json(arena_, raw.raw_json());
+      if (!tree) return raw;
+      encode_json_sorted(*tree, text);
+      break;
+    }
+  }
+  return text == raw.raw_json() ? raw : Value::raw(arena_.copy(std::string_view(text)));
+}
+
 bool Typer::raw(const Type& type, const Value& in, Value& out) {
-  if (in.is_null() || in.is_raw()) {
+  if (in.is_null()) {
     out = in;
     return true;
   }
-  // RawExtension keeps the sender's bytes; apiextensions' JSON passes through a value and comes out sorted.
+  if (in.is_raw()) {
+    out = reencoded(in);
+    return true;
+  }
+  // RawExtension keeps the sender's bytes; apiextensions JSON is decoded and encoded again, which sorts it.
   if (type.name == "runtime.RawExtension") {
     if (const std::string_view text = source_text(); !text.empty()) {
       out = Value::raw(text);
@@ -546,7 +553,7 @@ bool Typer::raw(const Type& type, const Value& in, Value& out) {
 
 bool Typer::schema_union(const Type& type, const Value& in, Value& out) {
   const bool or_bool = type.shape == Kind::SchemaOrBool;
-  // Upstream decodes what is inside by a decoder of its own: not strict, and its errors are final.
+  // Upstream decodes the content with a separate decoder: not strict, and its errors are final.
   const std::string saved_before = std::exchange(saved_, {});
   const bool report_before = std::exchange(report_unknown_, false);
   bool ok = true;

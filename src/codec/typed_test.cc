@@ -1,4 +1,5 @@
 #include "codec/typed.h"
+#include "base/api_version.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,14 +14,11 @@ namespace {
 using testing::ElementsAre;
 
 const types::Type* type_of(const Value& object) {
-  const std::string_view api_version = object.text_at("apiVersion");
-  const size_t slash = api_version.find('/');
-  const bool core = slash == std::string_view::npos;
-  return types::find_type_of(core ? "" : api_version.substr(0, slash),
-                             core ? api_version : api_version.substr(slash + 1), object.text_at("kind"));
+  const auto [group, version] = split_api_version(object.text_at("apiVersion"));
+  return types::find_type_of(group, version, object.text_at("kind"));
 }
 
-// The JSON of what a body becomes, or the error.
+// The JSON that a body is converted to, or the error.
 std::string typed(std::string_view type_name, std::string_view json, bool from_json = true) {
   Arena arena;
   Result<Value> tree = decode_json(arena, json, {.keep_huge_numbers = true});
@@ -31,7 +29,7 @@ std::string typed(std::string_view type_name, std::string_view json, bool from_j
   return result ? encode_json(*result) : result.error().message;
 }
 
-TEST(Typed, LeavesEveryVectorAsItIs) {
+TEST(Typed, LeavesEveryVectorUnchanged) {
   int count = 0;
   for (const Vector& vector : all_vectors()) {
     if (vector.protobuf.empty()) continue;
@@ -48,7 +46,7 @@ TEST(Typed, LeavesEveryVectorAsItIs) {
   EXPECT_GT(count, 100);
 }
 
-// A RawExtension's spaces are lost in the JSON form.
+// White space in a RawExtension is lost in JSON.
 std::string without_raw_spaces(const types::Type& type, const ProtobufEnvelope& envelope) {
   Arena arena;
   Result<Value> value = decode_protobuf(arena, type, envelope.message, envelope.type);
@@ -60,7 +58,7 @@ std::string without_raw_spaces(const types::Type& type, const ProtobufEnvelope& 
   return bytes;
 }
 
-TEST(Typed, EveryVectorsJsonBecomesItsProtobuf) {
+TEST(Typed, EncodesEveryVectorsJsonAsItsProtobuf) {
   size_t exact = 0, all = 0;
   for (const Vector& vector : all_vectors()) {
     if (vector.protobuf.empty()) continue;
@@ -87,7 +85,7 @@ struct TypedCase {
 };
 
 constexpr TypedCase kCases[] = {
-    {"unknown members go, the rest is put in the order of declaration", "core/v1.ContainerPort",
+    {"unknown members are dropped, the rest is in declaration order", "core/v1.ContainerPort",
      R"({"containerPort":80,"x":{"y":1},"name":"web"})", R"({"name":"web","containerPort":80})"},
     {"keys are case-sensitive", "core/v1.ContainerPort", R"({"ContainerPort":80})", R"({"containerPort":0})"},
     {"zero values follow the omit rules", "core/v1.ContainerPort", R"({"name":"","hostPort":0,"containerPort":0})",
@@ -96,7 +94,7 @@ constexpr TypedCase kCases[] = {
      R"({"name":"a","resources":{}})"},
     {"null is the zero value", "core/v1.Container", R"({"name":null,"resources":null,"env":null,"livenessProbe":null})",
      R"({"name":"","resources":{}})"},
-    {"a pointer to zero stays", "apps/v1.DeploymentSpec",
+    {"a pointer to zero is kept", "apps/v1.DeploymentSpec",
      R"({"replicas":0,"selector":null,"template":{"spec":{"containers":null}},"paused":false})",
      R"({"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}})"},
     {"embedded structs are flat", "core/v1.Volume", R"({"emptyDir":{},"name":"v"})", R"({"name":"v","emptyDir":{}})"},
@@ -110,7 +108,7 @@ constexpr TypedCase kCases[] = {
     {"times become UTC with whole seconds", "meta/v1.ObjectMeta",
      R"({"creationTimestamp":"2026-01-02T03:04:05.9+01:00","deletionTimestamp":"0001-01-01T00:00:00Z"})",
      R"({"creationTimestamp":"2026-01-02T02:04:05Z","deletionTimestamp":null})"},
-    {"an unset creationTimestamp is left out", "meta/v1.ObjectMeta", R"({"creationTimestamp":null})", "{}"},
+    {"an unset creationTimestamp is omitted", "meta/v1.ObjectMeta", R"({"creationTimestamp":null})", "{}"},
     {"other unset times are null", "core/v1.Event", R"({})",
      R"({"metadata":{},"involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null,)"
      R"("reportingComponent":"","reportingInstance":""})"},
@@ -142,11 +140,11 @@ constexpr TypedCase kCases[] = {
      "json: cannot unmarshal number 2.0 into Go struct field DeploymentSpec.spec.replicas of type int32"},
     {"a number that is too large", "apps/v1.Deployment", R"({"spec":{"replicas":3000000000}})",
      "json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32"},
-    {"a number beyond everything", "apps/v1.Deployment", R"({"spec":{"replicas":1e999}})",
+    {"a number beyond the range of a double", "apps/v1.Deployment", R"({"spec":{"replicas":1e999}})",
      "json: cannot unmarshal number 1e999 into Go struct field DeploymentSpec.spec.replicas of type int32"},
-    {"the first wrong type counts", "core/v1.ContainerPort", R"({"name":1,"protocol":2})",
+    {"the first wrong type is reported", "core/v1.ContainerPort", R"({"name":1,"protocol":2})",
      "json: cannot unmarshal number into Go struct field ContainerPort.name of type string"},
-    {"what a type's own reader says comes first", "core/v1.Container",
+    {"errors of a type's own unmarshaler come first", "core/v1.Container",
      R"({"name":1,"resources":{"limits":{"cpu":"x"}}})",
      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
     {"an int or string that is neither", "core/v1.HTTPGetAction", R"({"port":true})",
@@ -165,11 +163,11 @@ constexpr TypedCase kCases[] = {
     {"the root itself", "core/v1.Pod", "[]", "json: cannot unmarshal array into Go value of type v1.Pod"},
 };
 
-TEST(Typed, ReadsAndPrintsAsGoDoes) {
+TEST(Typed, ConvertsLikeGo) {
   for (const TypedCase& row : kCases) EXPECT_EQ(typed(row.type, row.sent), row.want) << row.name;
 }
 
-TEST(Typed, WithoutAJsonSourceANumberIsWhatItPrintsAs) {
+TEST(Typed, WithoutJsonSourceNumbersAreUsedAsPrinted) {
   EXPECT_EQ(typed("core/v1.ContainerPort", R"({"containerPort":80.0})", false), R"({"containerPort":80})");
   EXPECT_EQ(typed("core/v1.ContainerPort", R"({"containerPort":1e3})", false), R"({"containerPort":1000})");
   EXPECT_EQ(typed("core/v1.ContainerPort", R"({"containerPort":1.5})", false),
@@ -178,7 +176,7 @@ TEST(Typed, WithoutAJsonSourceANumberIsWhatItPrintsAs) {
             R"({"metadata":{},"data":{"a":1000,"b":2.5},"revision":1})");
 }
 
-TEST(Typed, ErrorsOfASingleValueNameNoField) {
+TEST(Typed, SingleValueErrorsNameNoField) {
   const auto error = [](std::string_view type_name, std::string_view json) {
     Arena arena;
     Result<Value> tree = decode_json(arena, json);
@@ -191,14 +189,14 @@ TEST(Typed, ErrorsOfASingleValueNameNoField) {
             "error decoding from json: illegal base64 data at input byte 0");
 }
 
-TEST(Typed, SharesATreeThatIsInFormAlready) {
+TEST(Typed, SharesATreeThatIsAlreadyTyped) {
   Arena arena;
   Result<Value> tree = decode_json(arena, R"({"name":"a","image":"b","resources":{},"tty":true})");
   Result<Value> result = to_typed(arena, *types::find_type("core/v1.Container"), *tree);
   EXPECT_TRUE(result->same(*tree));
 }
 
-TEST(Typed, WhatWasMadeFromATypedTreeIsLookedAtWhereItDiffers) {
+TEST(Typed, ConvertsOnlyWhatDiffersFromATypedTree) {
   Arena arena;
   const types::Type& type = *types::find_type("core/v1.PodSpec");
   const Value before = *to_typed(
@@ -210,14 +208,14 @@ TEST(Typed, WhatWasMadeFromATypedTreeIsLookedAtWhereItDiffers) {
     return with_member(arena, before, "containers", Value::list(arena.copy(std::span<const Value>(items))));
   };
   const Value changed = with_second(R"({"image":"c","name":"b"})");
-  const Result<Value> typed = to_typed(arena, type, changed, {.made_from = &before});
+  const Result<Value> typed = to_typed(arena, type, changed, {.derived_from = &before});
   EXPECT_EQ(encode_json(*typed), encode_json(*to_typed(arena, type, changed)));
   EXPECT_TRUE(typed->items_at("containers")[0].same(before.items_at("containers")[0]));
-  EXPECT_EQ(to_typed(arena, type, with_second(R"({"name":1})"), {.made_from = &before}).error().message,
+  EXPECT_EQ(to_typed(arena, type, with_second(R"({"name":1})"), {.derived_from = &before}).error().message,
             "json: cannot unmarshal number into Go struct field Container.containers.name of type string");
 }
 
-TEST(Typed, FieldsOfOursAreUnknownWhileTheirGateIsOff) {
+TEST(Typed, HoldfastFieldsAreUnknownWhileTheirGateIsOff) {
   const Gates on = Gates().with(Gate::DeclarativeFieldManager, true);
   constexpr std::string_view kPod =
       R"({"metadata":{"options":{"fieldManager":"x"}},"spec":{"containers":null},"status":{}})";
@@ -236,7 +234,7 @@ TEST(Typed, FieldsOfOursAreUnknownWhileTheirGateIsOff) {
               ElementsAre(R"(unknown field "spec.template.metadata.options")"));
 }
 
-TEST(Strict, ReportsInTheOrderOfTheText) {
+TEST(Strict, ReportsInDocumentOrder) {
   constexpr std::string_view kBody =
       R"({"kind":"Pod","zoo":{"a":1,"a":2},"spec":{"containers":[{"name":"a","name":"b","y":1},{"x":1}],)"
       R"("nodeSelector":{"k":"1","k":"2"},"volumes":[{"emptyDir":{"sizeLimit":"1"},"emptyDir":{"q":1}}]},"kind":"Pod"})";
@@ -252,7 +250,30 @@ TEST(Strict, ReportsInTheOrderOfTheText) {
                           R"(unknown field "spec.volumes[0].emptyDir.q")", R"(unknown field "zoo")"));
 }
 
-TEST(Strict, DoesNotLookIntoTypesThatReadThemselves) {
+TEST(Typed, RawTextOfAPatchedDocumentIsEncodedAgain) {
+  const types::Type& type = *types::find_type("apps/v1.ControllerRevision");
+  using RawText = TypedOptions::RawText;
+  for (const auto& [how, want] : {std::pair<RawText, std::string_view>{RawText::AsIs, R"({"b": 1, "a": 2.50})"},
+                                  {RawText::Compact, R"({"b":1,"a":2.50})"},
+                                  {RawText::Sorted, R"({"a":2.5,"b":1})"}}) {
+    Arena arena;
+    MapBuilder revision(arena);
+    revision.add("data", Value::raw(R"({"b": 1, "a": 2.50})"));
+    const Result<Value> typed = to_typed(arena, type, revision.build(), {.raw_text = how});
+    ASSERT_TRUE(typed);
+    EXPECT_EQ(typed->find("data")->raw_json(), want);
+  }
+}
+
+TEST(Strict, PathsCanHideKeysOfMaps) {
+  const types::Type& type = *types::find_type("resource/v1.Device");
+  Arena arena;
+  const Value tree = *decode_json(arena, R"({"name":"d","attributes":{"a":{"x":1}}})");
+  EXPECT_THAT(strict_tree_errors(type, tree), ElementsAre(R"(unknown field "attributes.a.x")"));
+  EXPECT_THAT(strict_tree_errors(type, tree, nullptr, true), ElementsAre(R"(unknown field "attributes.x")"));
+}
+
+TEST(Strict, SkipsTypesWithTheirOwnUnmarshaler) {
   const types::Type& type = *types::find_type("apiextensions/v1.JSONSchemaProps");
   EXPECT_THAT(strict_json_errors(type, R"({"items":{"x":1},"properties":{"a":{"y":1}},"default":{"a":1,"a":2}})"),
               ElementsAre(R"(unknown field "properties.a.y")"));

@@ -1,23 +1,24 @@
-// The recorded answers of a real server, through the text and self-describing codecs.
+// Recorded responses of a real server, run through the text and self-describing codecs.
 #include <gtest/gtest.h>
 
+#include "base/files.h"
 #include "codec/codec.h"
 #include "codec/vectors.h"
 
 namespace holdfast::codec {
 namespace {
 
-// Bodies of watches hold several objects; the others are one value.
+// Watch bodies contain several objects; all others are a single value.
 bool is_one_value(const Vector& vector) { return !vector.name.starts_with("watch-"); }
 
-// Texts that a tree cannot give back as they are: floats that print like integers (-0), a RawExtension's own number
-// texts, and the Tables, which were written by another hand.
+// Texts that a tree cannot reproduce: floats that print like integers (-0), a RawExtension's own number texts, and
+// Tables, which were encoded by a different encoder.
 bool keeps_its_text(const Vector& vector) {
   return vector.name != "yaml-custom-numbers" && vector.name != "yaml-controllerrevision-raw" &&
          vector.name.find("table") == std::string::npos;
 }
 
-TEST(Vectors, JsonIsWrittenAsItWasRead) {
+TEST(Vectors, JsonSurvivesARoundTrip) {
   for (const Vector& vector : all_vectors()) {
     const auto document = parse_json(vector.json);
     ASSERT_TRUE(document) << vector.name;
@@ -30,7 +31,7 @@ TEST(Vectors, JsonIsWrittenAsItWasRead) {
   }
 }
 
-TEST(Vectors, PrettyJsonOfTheTreeAndOfTheBytesAgree) {
+TEST(Vectors, PrettyJsonFromTreeAndFromBytesAgree) {
   for (const Vector& vector : all_vectors()) {
     const auto document = parse_json(vector.json);
     ASSERT_TRUE(document) << vector.name;
@@ -66,7 +67,7 @@ TEST(Vectors, CborAgreesWithJson) {
   EXPECT_GT(seen, 80u);
 }
 
-TEST(Vectors, YamlIsTheSameTextAndReadsBack) {
+TEST(Vectors, YamlMatchesTheRecordedTextAndReadsBack) {
   size_t seen = 0;
   const std::filesystem::path folder = std::filesystem::path(HOLDFAST_SOURCE_DIR) / "tests" / "vectors";
   for (const Vector& vector : all_vectors()) {
@@ -76,7 +77,7 @@ TEST(Vectors, YamlIsTheSameTextAndReadsBack) {
     ASSERT_TRUE(encode_yaml(document->root(), yaml)) << vector.name;
     if (std::filesystem::exists(folder / (vector.name + ".yaml"))) {
       ++seen;
-      EXPECT_EQ(yaml, read_file(folder / (vector.name + ".yaml"))) << vector.name;
+      EXPECT_EQ(yaml, *read_file(folder / (vector.name + ".yaml"))) << vector.name;
     }
     const auto read_back = parse_yaml(yaml);
     ASSERT_TRUE(read_back) << vector.name << ": " << read_back.error().message;
@@ -85,7 +86,7 @@ TEST(Vectors, YamlIsTheSameTextAndReadsBack) {
   EXPECT_GT(seen, 20u);
 }
 
-TEST(Vectors, YamlReadsJsonAsJsonDoes) {
+TEST(Vectors, YamlAndJsonReadersAgreeOnJson) {
   for (const Vector& vector : all_vectors()) {
     const auto json = parse_json(vector.json);
     const auto yaml = parse_yaml(vector.json);
@@ -94,7 +95,7 @@ TEST(Vectors, YamlReadsJsonAsJsonDoes) {
   }
 }
 
-TEST(Vectors, ManagedFieldsAreLeftOutAlikeInEachFormat) {
+TEST(Vectors, ManagedFieldsAreDroppedInEveryFormat) {
   const Shape shape{.drop = &managed_fields_paths()};
   for (const Vector& vector : all_vectors()) {
     std::string json;

@@ -20,7 +20,7 @@ bool is_one_of(Type type, Types... types) {
   return ((type == types) || ...);
 }
 
-// Tokens to nodes: YAML 1.1's grammar with a stack of what is open instead of recursion.
+// Builds nodes from tokens: YAML 1.1's grammar with an explicit stack instead of recursion.
 class Parser {
  public:
   Parser(Arena& arena, std::string_view source) : arena_(arena), scanner_(arena, source) {}
@@ -34,7 +34,7 @@ class Parser {
  private:
   enum class State : uint8_t {
     BlockList,
-    IndentlessList,  // Dashes at the column of the key they belong to: no token closes it.
+    IndentlessList,  // Dashes at the column of their key: no token closes it.
     BlockMapKey,
     BlockMapValue,
     FlowList,
@@ -47,7 +47,7 @@ class Parser {
   struct Open {
     State state;
     YamlNode* node;
-    size_t start;  // Of its children on the stack.
+    size_t start;  // Position of its first child on the stack.
     YamlMark mark;
     bool first = true;
   };
@@ -56,6 +56,15 @@ class Parser {
   bool document();
   bool directives();
   bool step();
+  // Takes the current token, an indicator, and adds the node after it; an empty one at `mark` if one of `ends` follows.
+  template <class... Types>
+  bool node_or_empty(Context context, const YamlMark& mark, Types... ends) {
+    YamlToken token;
+    if (!take_and_peek(token)) return false;
+    if (!is_one_of(token.type, ends...)) return node(context);
+    add_empty(mark);
+    return true;
+  }
   bool step_block_list(Open& open);
   bool step_indentless_list(Open& open);
   bool step_block_key(Open& open);
@@ -67,7 +76,7 @@ class Parser {
   bool node(Context context);
   bool tag_of(const YamlToken& token, const YamlMark& start, std::string_view& tag);
 
-  // The token that comes next, by value: looking further may move the queue.
+  // The next token, by value: looking further ahead may move the queue.
   bool peek(YamlToken& token) {
     const YamlToken* next = scanner_.peek();
     if (next == nullptr) return false;
@@ -78,7 +87,7 @@ class Parser {
     scanner_.take();
     return peek(token);
   }
-  // go-yaml names the line of the problem, counted from 0; of the context when that is the first.
+  // go-yaml names the line of the problem, counted from 0, or that of the context if the problem is on the first line.
   bool fail(std::string_view problem, const YamlMark& mark, const YamlMark& context = {}) {
     const size_t line = mark.line != 0 ? mark.line : context.line;
     result_.problem = (line == 0 ? "" : "line " + std::to_string(line) + ": ") + std::string(problem);
@@ -127,7 +136,7 @@ class Parser {
 
 bool Parser::document() {
   YamlToken token;
-  if (!peek(token) || !take_and_peek(token)) return false;  // The stream's start.
+  if (!peek(token) || !take_and_peek(token)) return false;  // The start of the stream.
   if (token.type == Type::StreamEnd) return true;
   const bool is_explicit = is_one_of(token.type, Type::Version, Type::TagDirective, Type::DocumentStart);
   if (!directives() || !peek(token)) return false;
@@ -144,7 +153,7 @@ bool Parser::document() {
   while (!open_.empty()) {
     if (!step()) return false;
   }
-  // go-yaml looks at the token that ends the document.
+  // go-yaml also looks at the token that ends the document.
   return peek(token);
 }
 
@@ -178,7 +187,7 @@ bool Parser::tag_of(const YamlToken& token, const YamlMark& start, std::string_v
   return true;
 }
 
-// A node: its anchor and tag, then what it is. Collections are opened and read by the steps.
+// A node: its anchor and tag, then its content. Collections are opened here and read by the steps.
 bool Parser::node(Context context) {
   YamlToken token;
   if (!peek(token)) return false;
@@ -286,11 +295,7 @@ bool Parser::step_block_list(Open& open) {
   YamlToken token;
   if (!peek(token)) return false;
   if (token.type == Type::BlockEntry) {
-    const YamlMark after = token.end;
-    if (!take_and_peek(token)) return false;
-    if (!is_one_of(token.type, Type::BlockEntry, Type::BlockEnd)) return node(Context::Block);
-    add_empty(after);
-    return true;
+    return node_or_empty(Context::Block, token.end, Type::BlockEntry, Type::BlockEnd);
   }
   if (token.type != Type::BlockEnd) return fail("did not find expected '-' indicator", token.start, open.mark);
   scanner_.take();
@@ -305,23 +310,15 @@ bool Parser::step_indentless_list(Open&) {
     close();
     return true;
   }
-  const YamlMark after = token.end;
-  if (!take_and_peek(token)) return false;
-  if (!is_one_of(token.type, Type::BlockEntry, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::Block);
-  add_empty(after);
-  return true;
+  return node_or_empty(Context::Block, token.end, Type::BlockEntry, Type::Key, Type::Value, Type::BlockEnd);
 }
 
 bool Parser::step_block_key(Open& open) {
   YamlToken token;
   if (!peek(token)) return false;
   if (token.type == Type::Key) {
-    const YamlMark after = token.end;
     open.state = State::BlockMapValue;
-    if (!take_and_peek(token)) return false;
-    if (!is_one_of(token.type, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::BlockOrIndentless);
-    add_empty(after);
-    return true;
+    return node_or_empty(Context::BlockOrIndentless, token.end, Type::Key, Type::Value, Type::BlockEnd);
   }
   if (token.type != Type::BlockEnd) return fail("did not find expected key", token.start, open.mark);
   scanner_.take();
@@ -334,11 +331,7 @@ bool Parser::step_block_value(Open& open) {
   if (!peek(token)) return false;
   open.state = State::BlockMapKey;
   if (token.type == Type::Value) {
-    const YamlMark after = token.end;
-    if (!take_and_peek(token)) return false;
-    if (!is_one_of(token.type, Type::Key, Type::Value, Type::BlockEnd)) return node(Context::BlockOrIndentless);
-    add_empty(after);
-    return true;
+    return node_or_empty(Context::BlockOrIndentless, token.end, Type::Key, Type::Value, Type::BlockEnd);
   }
   add_empty(token.start);
   return true;
@@ -373,18 +366,14 @@ bool Parser::step_flow_pair(Open& open) {
     case State::FlowPairKey:
       open.state = State::FlowPairValue;
       if (!is_one_of(token.type, Type::Value, Type::FlowEntry, Type::FlowListEnd)) return node(Context::Flow);
-      // go-yaml takes the token here, whatever it is.
+      // go-yaml consumes the token here, whatever it is.
       scanner_.take();
       add_empty(token.end);
       return true;
     case State::FlowPairValue:
       open.state = State::FlowPairEnd;
       if (token.type == Type::Value) {
-        const YamlMark mark = token.start;
-        if (!take_and_peek(token)) return false;
-        if (!is_one_of(token.type, Type::FlowEntry, Type::FlowListEnd)) return node(Context::Flow);
-        add_empty(mark);
-        return true;
+        return node_or_empty(Context::Flow, token.start, Type::FlowEntry, Type::FlowListEnd);
       }
       add_empty(token.start);
       return true;
@@ -411,7 +400,7 @@ bool Parser::step_flow_key(Open& open) {
       return true;
     }
     if (token.type != Type::FlowMapEnd) {
-      // A key without a value: what follows it is not examined as one.
+      // A key without a value: what follows is not parsed as its value.
       open.state = State::FlowMapValue;
       open.first = true;
       return node(Context::Flow);

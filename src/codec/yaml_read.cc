@@ -6,8 +6,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/hash.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/json_tree.h"
@@ -20,7 +22,7 @@ namespace {
 
 using Kind = YamlScalar::Kind;
 
-// What a float is once its JSON text has been read again: an Int where that text is one.
+// A float after a round trip through JSON text: an Int if the text is an integer.
 Value after_json(double number) {
   char text[kMaxNumberText];
   const char* const end = write_float(number, FloatText::Json, text);
@@ -39,10 +41,10 @@ std::string float_key_text(double number) {
   return float_text(single);
 }
 
-// A map's key with its YAML type: 1 and '1' are two keys until they become texts.
+// A map key with its YAML type: 1 and '1' are different keys until they become texts.
 struct Key {
   YamlScalar scalar;
-  std::string_view text;  // Of strings.
+  std::string_view text;  // For strings.
 
   bool operator==(const Key& other) const {
     if (scalar.kind != other.scalar.kind) return false;
@@ -84,7 +86,7 @@ struct Entry {
   Value value;
 };
 
-// Nodes to values. Does not recurse: ten thousand levels are allowed.
+// Converts nodes to values. Does not recurse: ten thousand levels are allowed.
 class Decoder {
  public:
   Decoder(Arena& arena, const YamlOptions& options, int inside_keys = 0)
@@ -94,18 +96,18 @@ class Decoder {
 
  private:
   enum class Step : uint8_t { List, Map, MergeList };
-  // A node whose children are being read. A merged map has a frame of its own that adds to the entries of the map that
-  // asked for it.
+  // A node whose children are being read. A merged map has its own frame, which adds to the entries of the map that
+  // contains the merge key.
   struct Frame {
     const YamlNode* node;
     Step step;
-    bool merged = false;            // Its entries go to another map,
-    size_t owner = 0;               // whose frame this is; otherwise its own.
+    bool merged = false;            // Its entries go to another map.
+    size_t owner = 0;               // The frame of that map; otherwise its own.
     const YamlNode* via = nullptr;  // The alias that led here.
-    size_t next = 0;                // Child to read next; of a merge list, how many are left.
-    size_t start = 0;               // Of its items or entries.
+    size_t next = 0;                // Next child to read; for a merge list, the number left.
+    size_t start = 0;               // Position of its first item or entry.
     Key key = {};                   // Of the member whose value is being read.
-    std::unique_ptr<std::unordered_multimap<uint64_t, size_t>> index = {};  // Of the entries, once there are many.
+    std::unique_ptr<std::unordered_multimap<uint64_t, size_t>> index = {};  // Of the entries, if there are many.
   };
 
   bool enter(const YamlNode* node, bool merged);
@@ -150,7 +152,7 @@ class Decoder {
   uint64_t from_aliases_ = 0;
 };
 
-// go-yaml's bound on what aliases may blow up: up to 99 % of the nodes in small documents, down to 10 % in large ones.
+// go-yaml's limit on alias expansion: up to 99 % of the nodes in small documents, down to 10 % in large ones.
 bool Decoder::count() {
   ++decoded_;
   if (!open_aliases_.empty()) ++from_aliases_;
@@ -163,7 +165,7 @@ bool Decoder::count() {
   return fail("document contains excessive aliasing");
 }
 
-// Goes from an alias to what it stands for.
+// Resolves an alias to its target.
 bool Decoder::follow(const YamlNode*& node, const YamlNode*& via) {
   if (node->kind != YamlNode::Kind::Alias) return true;
   if (!open_aliases_.insert(node).second) return fail("anchor '" + std::string(node->text) + "' value contains itself");
@@ -195,8 +197,8 @@ Result<Value> Decoder::decode(const YamlNode& root) {
   return root_;
 }
 
-// A value that JSON cannot hold is only an error when it is still there in the end: a key given again replaces it. It
-// is carried as a Raw leaf with the message; keys are examined before numbers.
+// A value that JSON cannot represent is an error only if it is still present at the end: a duplicate key may replace
+// it. It is represented by a Raw leaf with the message; errors in keys take precedence over those in numbers.
 std::string_view Decoder::first_defect() const {
   std::string_view number;
   std::vector<Value> left = {root_};
@@ -215,7 +217,7 @@ std::string_view Decoder::first_defect() const {
   return number;
 }
 
-// Reads a scalar at once, or opens a frame.
+// Reads a scalar immediately, or opens a frame.
 bool Decoder::enter(const YamlNode* node, bool merged) {
   if (!count()) return false;
   const YamlNode* via = nullptr;
@@ -289,7 +291,7 @@ bool Decoder::merge(const YamlNode* node) {
   };
   if (is_map(node)) return enter(node, true);
   if (node->kind != YamlNode::Kind::List) return fail("map merge requires map or sequence of maps as the value");
-  // From the last to the first, so that earlier ones win.
+  // From last to first, so that earlier ones win.
   frames_.push_back({.node = node,
                      .step = Step::MergeList,
                      .merged = true,
@@ -338,12 +340,11 @@ bool Decoder::map_key(const YamlNode* node, Key& key) {
   if (!follow(node, via)) return false;
   if (via != nullptr) open_aliases_.erase(via);
   if (node->kind == YamlNode::Kind::Scalar) return scalar(*node, key);
-  // Named by what it is; what it holds can be anything.
-  // One decoder stands on the stack for each key that lies inside a key.
+  // The error message shows the decoded key. Each level of keys inside keys needs another decoder on the stack.
   constexpr int kMostInsideKeys = 32;
   if (inside_keys_ == kMostInsideKeys) return fail("exceeded max depth of keys inside keys");
-  const YamlOptions no_wishes;
-  Decoder inner(arena_, no_wishes, inside_keys_ + 1);
+  const YamlOptions default_options;
+  Decoder inner(arena_, default_options, inside_keys_ + 1);
   const Result<Value> value = inner.decode(*node);
   if (!inner.yaml_problem_.empty()) {
     yaml_problem_ = std::move(inner.yaml_problem_);
@@ -438,7 +439,7 @@ Value Decoder::close_map(const Frame& frame) {
   }
   entries_.resize(frame.start);
   std::stable_sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
-  // Keys of different types that print alike: one of them stays.
+  // Keys of different types may print alike: one of them is kept.
   const auto end =
       std::unique(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.key == b.key; });
   members_.erase(end, members_.end());
@@ -468,7 +469,7 @@ std::string Decoder::go_syntax(const Key& key) {
   }
 }
 
-// %#v of what a key or a value holds, cut off where no one reads on.
+// %#v of the content of a key or a value, truncated to a readable length.
 std::string Decoder::go_syntax(const Value& value, size_t budget) {
   switch (value.kind()) {
     case Value::Kind::Null:
@@ -500,9 +501,9 @@ std::string Decoder::go_syntax(const Value& value, size_t budget) {
   return out + "}";
 }
 
-// --- JSON is most of what comes as YAML: every apply of a client is ---
+// --- Fast path for JSON, which is most of what is sent as YAML: every apply by a client is ---
 
-// Beyond ASCII there are line breaks, a byte order mark, and characters and bytes that YAML rejects.
+// Non-ASCII text may contain line breaks, a byte order mark, and characters and bytes that YAML rejects.
 bool has_plain_runes(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     if (static_cast<signed char>(text[at]) >= 0) {
@@ -519,9 +520,9 @@ bool has_plain_runes(std::string_view text) {
   return true;
 }
 
-// Whether YAML takes all of these characters, and takes them as JSON does.
+// Whether YAML accepts all of these characters, with the same meaning as in JSON.
 bool has_plain_text(std::string_view source) {
-  // DEL is rejected; tabs do not indent.
+  // DEL is rejected; tabs cannot be used for indentation.
   unsigned odd = 0;
   unsigned bits = 0;
   for (const char c : source) {
@@ -531,14 +532,14 @@ bool has_plain_text(std::string_view source) {
   return odd == 0 && (bits < 0x80 || has_plain_runes(source));
 }
 
-// Builds of JSON the tree that YAML's reader would build: maps sorted by key, integral floats as integers. Watches for
-// what YAML reads differently, or not at all; where nothing of that kind stands, the tree is the YAML reader's.
+// Builds the same tree from JSON as the YAML reader: maps sorted by key, integral floats as integers. Detects
+// everything that YAML reads differently or rejects; if there is nothing, the tree is identical.
 class JsonAsYaml : public JsonTree {
  public:
   using JsonTree::JsonTree;
 
   JsonTake key(const JsonText& text) {
-    // A key's colon must stand on its line, not too far away.
+    // A key's colon must be on the same line, and not too far away.
     constexpr size_t kLongestKey = 1000;
     const char* const after = text.raw.data() + text.raw.size() + 1;
     if (*after != ':' || text.raw.size() + 2 > kLongestKey) differs_ = true;
@@ -574,7 +575,7 @@ class JsonAsYaml : public JsonTree {
   bool differs() const { return differs_; }
 
  private:
-  // An escaped slash and surrogates are errors in YAML.
+  // Escaped slashes and surrogates are errors in YAML.
   void check_escapes(const JsonText& text) {
     if (!text.escaped) return;
     for (size_t at = text.raw.find('\\'); at != std::string_view::npos; at = text.raw.find('\\', at + 2)) {
@@ -582,7 +583,7 @@ class JsonAsYaml : public JsonTree {
       if (escape[0] == '/' || (escape[0] == 'u' && (escape[1] | 0x20) == 'd' && escape[2] > '7')) differs_ = true;
     }
   }
-  // Deeper JSON takes the way of all YAML, which knows how deep it may go.
+  // Deeper JSON is left to the YAML reader, which enforces the depth limit.
   void check_depth() {
     constexpr size_t kShallow = 500;
     if (depth() > kShallow) differs_ = true;
@@ -616,14 +617,13 @@ Result<Document> parse_yaml(std::string source, const YamlOptions& options) {
 
 Result<std::vector<std::string_view>> split_documents(std::string_view source) {
   std::vector<std::string_view> documents;
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const size_t first = static_cast<size_t>(std::find_if_not(source.begin(), source.end(), is_space) - source.begin());
   if (first < source.size() && source[first] == '{') {
     std::string_view rest = source.substr(first);
     while (!rest.empty()) {
       JsonIgnore ignore;
       JsonParser parser(rest, ignore);
-      // What is not JSON is handed on whole: the reader says what is wrong with it.
+      // Invalid JSON is returned as a whole: the reader will report the error.
       if (!parser.parse_value()) {
         documents.push_back(rest);
         break;
@@ -633,7 +633,7 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
       rest.remove_prefix(length);
       while (!rest.empty() && is_space(rest[0])) rest.remove_prefix(1);
       if (rest.starts_with("---")) {
-        // JSON in a YAML stream: what follows is one again.
+        // JSON in a YAML stream: what follows is a stream again.
         Result<std::vector<std::string_view>> others = split_documents(rest);
         if (!others) return others.take_error();
         documents.insert(documents.end(), others->begin(), others->end());
@@ -642,7 +642,7 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
     }
     return documents;
   }
-  // Whether anything but space and comments is in it.
+  // Whether it contains anything but white space and comments.
   const auto has_content = [&](std::string_view text) {
     while (!text.empty()) {
       const size_t line_end = std::min(text.find('\n'), text.size() - 1);
@@ -659,9 +659,7 @@ Result<std::vector<std::string_view>> split_documents(std::string_view source) {
     const size_t line_end = std::min(source.find('\n', at), source.size() - 1) + 1;
     std::string_view line = source.substr(at, line_end - at);
     if (line.starts_with("---")) {
-      std::string_view after = line.substr(3);
-      while (!after.empty() && is_space(after.back())) after.remove_suffix(1);
-      while (!after.empty() && is_space(after.front())) after.remove_prefix(1);
+      const std::string_view after = trim(line.substr(3));
       if (!after.empty() && after[0] != '#') {
         return bad_request("invalid Yaml document separator: " + std::string(after));
       }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/ascii.h"
 #include "codec/text.h"
 
 namespace holdfast::codec {
@@ -11,14 +12,12 @@ namespace {
 
 using Kind = YamlScalar::Kind;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 template <class... Words>
 bool is_one_of(std::string_view text, const Words&... words) {
   return ((text == std::string_view(words, sizeof(words) - 1)) || ...);
 }
 
-// Words that stand for a value whatever tag is asked for.
+// Words that have a fixed meaning regardless of the tag.
 bool resolve_word(std::string_view text, YamlScalar& scalar) {
   constexpr size_t kLongestWord = 5;
   if (text.size() > kLongestWord) return false;
@@ -40,7 +39,7 @@ bool resolve_word(std::string_view text, YamlScalar& scalar) {
   return true;
 }
 
-// strconv.ParseInt and ParseUint: digits of one base, all of them.
+// strconv.ParseInt and ParseUint: the whole text must be digits of the base.
 bool parse_magnitude(std::string_view digits, int base, uint64_t& magnitude) {
   if (digits.empty()) return false;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
@@ -74,7 +73,7 @@ bool resolve_integer(std::string_view text, YamlScalar& scalar) {
   return false;
 }
 
-// go-yaml tries the digits behind 0b a second time, by themselves: there they may have a sign.
+// go-yaml parses the digits after 0b a second time on their own, where they may have a sign.
 bool resolve_binary(std::string_view text, YamlScalar& scalar) {
   if (!text.starts_with("0b")) return false;
   text.remove_prefix(2);
@@ -125,7 +124,7 @@ bool take_number(std::string_view text, size_t& at, int least, int most, int& nu
   return at > start && number >= least && number <= most;
 }
 
-// The forms of a date that go-yaml knows: y-m-d, y-m-dTh:m:s with a zone, y-m-d h:m:s without.
+// The date formats supported by go-yaml: y-m-d, y-m-dTh:m:s with a zone, y-m-d h:m:s without.
 bool is_timestamp(std::string_view text) {
   if (text.size() < 5 || text[4] != '-') return false;
   int year = 0;
@@ -145,7 +144,7 @@ bool is_timestamp(std::string_view text) {
   const char separator = text[at++];
   if (separator != 'T' && separator != 't' && separator != ' ') return false;
   int ignored = 0;
-  // Hours may have one digit or two; Go reads a single one only where the next is not a digit.
+  // Hours may have one or two digits; Go reads a single digit only if the next character is not a digit.
   if (!take_number(text, at, 0, 23, ignored) || at >= text.size() || text[at++] != ':') return false;
   if (!take_number(text, at, 0, 59, ignored) || at >= text.size() || text[at++] != ':') return false;
   if (!take_number(text, at, 0, 59, ignored)) return false;

@@ -1,5 +1,5 @@
-// What a plain YAML 1.1 scalar means to go-yaml v2. The reader resolves with it, the writer quotes by it. Private to
-// the module.
+// How go-yaml v2 interprets plain YAML 1.1 scalars. The reader uses it to resolve them, the writer to decide on
+// quoting. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct YamlScalar {
 
 inline constexpr std::string_view kYamlTagPrefix = "tag:yaml.org,2002:";
 
-// Of an untagged plain scalar.
+// Resolves an untagged plain scalar.
 YamlScalar resolve_yaml(std::string_view text);
 
-// Of a scalar with a tag, long form; false with `message` when the text is not valid.
+// Resolves a scalar with a tag in long form; false, with `message` set, if the text is not valid.
 bool resolve_yaml(std::string_view tag, std::string_view text, YamlScalar& scalar, std::string& message);
 
 // "!!str" for tag:yaml.org,2002:str
 std::string short_yaml_tag(std::string_view tag);
 
-// Digits in base 60 with colons: a text that other YAML readers would take for a number.
+// Base-60 digits with colons: a text that other YAML readers would take for a number.
 bool is_yaml_base60(std::string_view text);
 
 }  // namespace holdfast::codec

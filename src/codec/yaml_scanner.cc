@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "codec/text.h"
@@ -13,23 +14,18 @@ namespace {
 
 using Type = YamlToken::Type;
 
-constexpr size_t kReadAhead = 512;  // go-yaml reads its input in pieces of this size, and rejects a piece at a time.
-constexpr size_t kLookAhead = 8;    // Zeros behind the text.
+constexpr size_t kReadAhead = 512;  // go-yaml reads its input in chunks of this size and rejects whole chunks.
+constexpr size_t kLookAhead = 8;    // Zeros after the text.
 constexpr size_t kLongestKey = 1024;
 
-bool is_word(unsigned char c) {
-  return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '-';
-}
-bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
-bool is_hex(unsigned char c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
-uint32_t hex_value(unsigned char c) { return is_digit(c) ? c - '0' : (c | 0x20u) - 'a' + 10; }
+bool is_word(char c) { return is_alnum(c) || c == '_' || c == '-'; }
 
 bool is_allowed(uint32_t rune) {
   return rune == '\t' || rune == '\n' || rune == '\r' || (rune >= 0x20 && rune <= 0x7e) || rune == 0x85 ||
          (rune >= 0xa0 && rune <= 0xfffd) || rune >= 0x10000;
 }
 
-// What the reader says about the bytes at `at`, which are not a character it takes; empty when they are.
+// The reader's error for the bytes at `at` if they are not an accepted character; otherwise empty.
 std::string_view refusal(std::string_view text, size_t at, size_t& length) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char first = byte(0);
@@ -49,15 +45,15 @@ std::string_view refusal(std::string_view text, size_t at, size_t& length) {
   return {};
 }
 
-// Characters of a plain scalar that need no second look, wherever they are in it.
+// Characters that are part of a plain scalar wherever they occur in it.
 constexpr auto kPlainRun = [] {
   std::array<bool, 256> safe{};
   for (int c = 0x21; c < 0x7f; ++c) safe[static_cast<size_t>(c)] = true;
-  for (const char c : {':', '#', ',', '?', '[', ']', '{', '}'}) safe[static_cast<size_t>(c)] = false;
+  for (const unsigned char c : {':', '#', ',', '?', '[', ']', '{', '}'}) safe[c] = false;
   return safe;
 }();
 
-// Joins what a line break separates: one break is a space, further ones stay.
+// Joins lines: a single break becomes a space, further ones are kept.
 void fold(std::string& text, std::string& leading_break, std::string& trailing_breaks) {
   if (leading_break.starts_with('\n')) {
     if (trailing_breaks.empty()) {
@@ -76,7 +72,7 @@ void fold(std::string& text, std::string& leading_break, std::string& trailing_b
 }  // namespace
 
 YamlScanner::YamlScanner(Arena& arena, std::string_view source) : arena_(arena) {
-  // go-yaml reads nothing as an empty line.
+  // go-yaml reads empty input as an empty line.
   if (source.empty()) source = "\n";
   if (source.starts_with("\xff\xfe")) {
     load_utf16(source.substr(2), true);
@@ -103,7 +99,8 @@ bool YamlScanner::load(std::string_view source) {
     const std::string_view problem = refusal(source, at, length);
     if (!problem.empty()) {
       reader_problem_ = problem;
-      // What comes before the piece is read; before a character cut off at the end of the input, everything is.
+      // Everything before the rejected chunk is read, or, if the input ends within a character, everything before that
+      // character.
       limit_ = copy + (length > source.size() - at ? at : at / kReadAhead * kReadAhead);
       while (limit_ > copy && (*limit_ & '\xc0') == '\x80' && limit_ < copy + at) --limit_;
       break;
@@ -180,7 +177,7 @@ void YamlScanner::skip_line() {
 
 void YamlScanner::read_line(std::string& to) {
   if (!is_break()) return;
-  // The separators of Unicode stay what they are; every other break is a newline.
+  // Unicode separators are kept; every other break becomes a newline.
   if (at() == 0xe2) {
     to.append(p_, 3);
   } else {
@@ -281,7 +278,7 @@ bool YamlScanner::fetch() {
 bool YamlScanner::skip_to_token() {
   for (;;) {
     if (!readable()) return false;
-    // Tabs may separate, not indent: where a key may start they are not white space.
+    // Tabs may separate but not indent: where a key may start, they are not white space.
     while (*p_ == ' ' || (*p_ == '\t' && (flow_level_ > 0 || !key_allowed_))) {
       skip();
       if (!readable()) return false;
@@ -298,7 +295,7 @@ bool YamlScanner::skip_to_token() {
   }
 }
 
-// --- simple keys and indentation ---
+// --- Simple keys and indentation ---
 
 bool YamlScanner::simple_key_valid(SimpleKey& key, bool& valid) {
   valid = key.possible;
@@ -329,8 +326,8 @@ bool YamlScanner::remove_simple_key() {
   return true;
 }
 
-// Opens a block collection at `column` when that is deeper than the one around it. Its token goes before the token
-// number `number`, or to the end when that is -1.
+// Opens a block collection at `column` if that is deeper than the enclosing one. Its token is inserted before token
+// number `number`, or appended if that is -1.
 bool YamlScanner::roll_indent(int64_t column, int64_t number, Type type, const YamlMark& mark) {
   if (flow_level_ > 0 || indent_ >= column) return true;
   indents_.push_back(indent_);
@@ -357,7 +354,7 @@ void YamlScanner::unroll_indent(int64_t column) {
   }
 }
 
-// --- tokens ---
+// --- Tokens ---
 
 bool YamlScanner::fetch_stream_end() {
   if (mark_.column != 0) {
@@ -437,66 +434,60 @@ bool YamlScanner::fetch_document_mark(Type type) {
   return true;
 }
 
+// Appends the token of a single character.
+bool YamlScanner::append_indicator(Type type) {
+  const YamlMark start = mark_;
+  skip();
+  append(type, start);
+  return true;
+}
+
+// What begins here may begin a block collection, unless this is inside a flow collection.
+bool YamlScanner::begin_block(Type start, std::string_view refusal) {
+  if (flow_level_ > 0) return true;
+  if (!key_allowed_) return fail(mark_, refusal);
+  return roll_indent(static_cast<int64_t>(mark_.column), -1, start, mark_);
+}
+
 bool YamlScanner::fetch_flow_start(Type type) {
   if (!save_simple_key()) return false;
   simple_keys_.push_back({.token = next_number(), .mark = mark_});
   if (++flow_level_ > kMaxDepth) return fail(mark_, "exceeded max depth of " + std::to_string(kMaxDepth));
   key_allowed_ = true;
-  const YamlMark start = mark_;
-  skip();
-  append(type, start);
-  return true;
+  return append_indicator(type);
 }
 
 bool YamlScanner::fetch_flow_end(Type type) {
   if (!remove_simple_key()) return false;
   if (flow_level_ > 0) {
     --flow_level_;
-    // A level that never had a key of its own carries the number of the bracket that opened it: then the bracket is no
-    // longer held back as a possible key, which is how go-yaml comes to refuse "[]: x" and the like.
+    // A level that never had a key has the number of its opening bracket: erasing it means that the bracket is no
+    // longer held back as a possible key, which is why go-yaml rejects "[]: x" and the like.
     keys_by_token_.erase(simple_keys_.back().token);
     simple_keys_.pop_back();
   }
   key_allowed_ = false;
-  const YamlMark start = mark_;
-  skip();
-  append(type, start);
-  return true;
+  return append_indicator(type);
 }
 
 bool YamlScanner::fetch_flow_entry() {
   if (!remove_simple_key()) return false;
   key_allowed_ = true;
-  const YamlMark start = mark_;
-  skip();
-  append(Type::FlowEntry, start);
-  return true;
+  return append_indicator(Type::FlowEntry);
 }
 
 bool YamlScanner::fetch_block_entry() {
-  if (flow_level_ == 0) {
-    if (!key_allowed_) return fail(mark_, "block sequence entries are not allowed in this context");
-    if (!roll_indent(static_cast<int64_t>(mark_.column), -1, Type::BlockListStart, mark_)) return false;
-  }
+  if (!begin_block(Type::BlockListStart, "block sequence entries are not allowed in this context")) return false;
   if (!remove_simple_key()) return false;
   key_allowed_ = true;
-  const YamlMark start = mark_;
-  skip();
-  append(Type::BlockEntry, start);
-  return true;
+  return append_indicator(Type::BlockEntry);
 }
 
 bool YamlScanner::fetch_key() {
-  if (flow_level_ == 0) {
-    if (!key_allowed_) return fail(mark_, "mapping keys are not allowed in this context");
-    if (!roll_indent(static_cast<int64_t>(mark_.column), -1, Type::BlockMapStart, mark_)) return false;
-  }
+  if (!begin_block(Type::BlockMapStart, "mapping keys are not allowed in this context")) return false;
   if (!remove_simple_key()) return false;
   key_allowed_ = flow_level_ == 0;
-  const YamlMark start = mark_;
-  skip();
-  append(Type::Key, start);
-  return true;
+  return append_indicator(Type::Key);
 }
 
 bool YamlScanner::fetch_value() {
@@ -504,7 +495,7 @@ bool YamlScanner::fetch_value() {
   bool valid = false;
   if (!simple_key_valid(key, valid)) return false;
   if (valid) {
-    // Now it is known that a key stands before the colon.
+    // The colon confirms that there is a key before it.
     const YamlToken token{.type = Type::Key, .start = key.mark, .end = key.mark, .value = {}, .suffix = {}};
     const auto before = static_cast<int64_t>(key.token) - static_cast<int64_t>(taken_);
     if (before < 0) {
@@ -520,16 +511,10 @@ bool YamlScanner::fetch_value() {
     keys_by_token_.erase(key.token);
     key_allowed_ = false;
   } else {
-    if (flow_level_ == 0) {
-      if (!key_allowed_) return fail(mark_, "mapping values are not allowed in this context");
-      if (!roll_indent(static_cast<int64_t>(mark_.column), -1, Type::BlockMapStart, mark_)) return false;
-    }
+    if (!begin_block(Type::BlockMapStart, "mapping values are not allowed in this context")) return false;
     key_allowed_ = flow_level_ == 0;
   }
-  const YamlMark start = mark_;
-  skip();
-  append(Type::Value, start);
-  return true;
+  return append_indicator(Type::Value);
 }
 
 bool YamlScanner::fetch_anchor(Type type) {
@@ -565,7 +550,7 @@ bool YamlScanner::fetch_tag() {
     if (handle.size() > 1 && handle.ends_with('!')) {
       if (!scan_tag_uri(false, {}, start, suffix)) return false;
     } else {
-      // "!name" is the handle "!" and the rest; "!" alone is a tag by itself.
+      // "!name" is the handle "!" and the rest; "!" alone is a tag of its own.
       if (!scan_tag_uri(false, handle, start, suffix)) return false;
       handle = "!";
       if (suffix.empty()) std::swap(handle, suffix);
@@ -602,7 +587,7 @@ bool YamlScanner::scan_tag_uri(bool directive, std::string_view head, const Yaml
       read(uri);
       continue;
     }
-    // Octets of one UTF-8 character, each escaped.
+    // The octets of one UTF-8 character, each escaped.
     size_t left = 1;
     for (bool first = true; left > 0; first = false, --left) {
       if (*p_ != '%' || !is_hex(at(1)) || !is_hex(at(2))) return fail(start, "did not find URI escaped octet");
@@ -626,7 +611,7 @@ bool YamlScanner::scan_tag_uri(bool directive, std::string_view head, const Yaml
   return any || fail(start, "did not find expected tag URI");
 }
 
-// --- scalars ---
+// --- Scalars ---
 
 bool YamlScanner::fetch_block_scalar(bool literal) {
   if (!remove_simple_key()) return false;
@@ -683,7 +668,7 @@ bool YamlScanner::fetch_block_scalar(bool literal) {
   return true;
 }
 
-// Empty lines before the next line of the text; finds out the indentation when `indent` is 0.
+// Skips empty lines before the next line of the text; determines the indentation if `indent` is 0.
 bool YamlScanner::scan_block_breaks(size_t& indent, std::string& breaks, const YamlMark& start) {
   size_t deepest = 0;
   for (;;) {
@@ -770,7 +755,7 @@ bool YamlScanner::scan_escape(const YamlMark& start, std::string& text) {
   uint32_t code = 0;
   for (size_t i = 0; i < digits; ++i) {
     if (!is_hex(at(i))) return fail(start, "did not find expected hexdecimal number");
-    code = code << 4 | hex_value(at(i));
+    code = code << 4 | static_cast<uint32_t>(hex_value(at(i)));
   }
   if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) {
     return fail(start, "found invalid Unicode character escape code");
@@ -786,7 +771,7 @@ bool YamlScanner::fetch_quoted(bool single) {
   const YamlMark start = mark_;
   const char quote = single ? '\'' : '"';
   skip();
-  // Most are plain ASCII on one line: those are views.
+  // Most are plain ASCII on one line, and need no copy.
   const char* const begin = p_;
   const char* simple_end = begin;
   while (*simple_end >= ' ' && *simple_end != quote && *simple_end != '\\' && *simple_end != 0x7f) ++simple_end;
@@ -863,7 +848,7 @@ bool YamlScanner::fetch_plain() {
   const char* const begin = p_;
   const auto indent = static_cast<size_t>(indent_ + 1);
   const bool flow = flow_level_ > 0;
-  // While the text lies in the source as it is, only its end is noted.
+  // As long as the text is contiguous in the source, only its end is tracked.
   const char* view_end = p_;
   bool is_view = true;
   std::string text;

@@ -1,8 +1,8 @@
-// YAML text to tokens, as go-yaml v2 cuts it: YAML 1.1 with that library's own limits and messages. Private to the
+// Splits YAML text into tokens like go-yaml v2: YAML 1.1 with that library's own limits and messages. Private to the
 // module.
 //
-// A key is known as such only when its colon is met. Tokens are therefore held back while the first of them may still
-// be the start of a key, at most for 1024 characters of one line.
+// A key is recognized only when its colon is found. Tokens are therefore held back as long as the first of them may
+// still be the start of a key: at most 1024 characters on one line.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct YamlToken {
     StreamStart,
     StreamEnd,
     Version,       // %YAML; major and minor.
-    TagDirective,  // %TAG; value is the handle, suffix the prefix it stands for.
+    TagDirective,  // %TAG; value is the handle, suffix the prefix it represents.
     DocumentStart,
     DocumentEnd,
     BlockListStart,
@@ -60,18 +60,18 @@ class YamlScanner {
   // Strings of tokens are in `arena`.
   YamlScanner(Arena& arena, std::string_view source);
 
-  // The next token, without taking it; null when there is a problem.
+  // The next token, without consuming it; null on error.
   const YamlToken* peek();
   void take();
 
-  // What is wrong, with the line that go-yaml names, without "yaml: ".
+  // The error message, with the line that go-yaml names, without "yaml: ".
   const std::string& problem() const { return problem_; }
 
  private:
   struct SimpleKey {
     bool possible = false;
-    bool required = false;  // What starts here can be nothing but a key.
-    size_t token = 0;       // Number of the token that it would begin with.
+    bool required = false;  // Must be a key.
+    size_t token = 0;       // Number of the token that it would start with.
     YamlMark mark;
   };
 
@@ -90,6 +90,8 @@ class YamlScanner {
   bool fetch_stream_end();
   bool fetch_directive();
   bool fetch_document_mark(YamlToken::Type type);
+  bool append_indicator(YamlToken::Type type);
+  bool begin_block(YamlToken::Type start, std::string_view refusal);
   bool fetch_flow_start(YamlToken::Type type);
   bool fetch_flow_end(YamlToken::Type type);
   bool fetch_flow_entry();
@@ -143,7 +145,7 @@ class YamlScanner {
     if (*p_ != '#') return;
     while (!is_breakz()) skip();
   }
-  // False when the next characters were rejected by the reader.
+  // False if the reader rejected the next characters.
   bool readable() { return limit_ == nullptr || p_ + 4 <= limit_ || refuse_input(); }
   bool refuse_input();
 
@@ -153,8 +155,8 @@ class YamlScanner {
   size_t next_number() const { return taken_ + tokens_.size() - head_; }
 
   Arena& arena_;
-  const char* p_ = nullptr;      // Ends in zeros, so that a look ahead needs no bounds.
-  const char* limit_ = nullptr;  // Where the part of the input begins that the reader rejects; null: nowhere.
+  const char* p_ = nullptr;      // Zero-terminated, so that lookahead needs no bounds checks.
+  const char* limit_ = nullptr;  // Start of the input that the reader rejects, or null.
   std::string reader_problem_;
   YamlMark mark_;
   std::vector<YamlToken> tokens_;
@@ -166,7 +168,7 @@ class YamlScanner {
   size_t flow_level_ = 0;
   int64_t indent_ = -1;
   std::vector<int64_t> indents_;
-  std::vector<SimpleKey> simple_keys_;                // One for each flow level.
+  std::vector<SimpleKey> simple_keys_;                // One per flow level.
   std::unordered_map<size_t, size_t> keys_by_token_;  // Token number to level.
   std::string problem_;
 };

@@ -15,7 +15,7 @@ using namespace std::string_literals;
 struct Case {
   std::string_view name;
   std::string in;
-  std::string want;  // JSON, or "error: message"; YAML where something is written.
+  std::string want;  // JSON, or "error: message"; YAML for the writer.
 };
 
 std::string read(const std::string& in) {
@@ -43,21 +43,23 @@ const Case kScalars[] = {
      "[9223372036854775807,9223372036854776000,18446744073709552000]"},
     {"floats, integral ones as integers", "[1.5, 1.0, 08, 5., .5, 1e3, 1e20, -0.0, 1e-7]",
      "[1.5,1,8,5,0.5,1000,100000000000000000000,0,1e-7]"},
-    {"what is a text after all", "[yEs, 1e, _1, 1e400, 0x, 2001-12-14, 1:30, 190:20:30, =, <<, 0x12345678901234567]",
+    {"texts that look like other types",
+     "[yEs, 1e, _1, 1e400, 0x, 2001-12-14, 1:30, 190:20:30, =, <<, 0x12345678901234567]",
      R"(["yEs","1e","_1","1e400","0x","2001-12-14","1:30","190:20:30","=","\u003c\u003c","0x12345678901234567"])"},
-    {"quoted ones are texts", R"(["1", 'yes', "~"])", R"(["1","yes","~"])"},
+    {"quoted scalars are texts", R"(["1", 'yes', "~"])", R"(["1","yes","~"])"},
     {"infinity", "a: .inf", "error: json: unsupported value: +Inf"},
     {"not a number", "a: .NaN", "error: json: unsupported value: NaN"},
-    {"tags that force", "[!!str 1, !!int '5', !!float 1, !!bool 'yes', !!null '']", R"(["1",5,1,true,null])"},
+    {"tags that determine the type", "[!!str 1, !!int '5', !!float 1, !!bool 'yes', !!null '']",
+     R"(["1",5,1,true,null])"},
     {"a tag that does not fit", "!!null x", "error: yaml: cannot decode !!str `x` as a !!null"},
     {"binary", "!!binary aGVsbG8=", R"("hello")"},
-    {"binary that is no UTF-8", "!!binary /w==", "\"\ufffd\""},
-    {"a timestamp stays text", "!!timestamp 2001-12-14", R"("2001-12-14")"},
+    {"binary that is not UTF-8", "!!binary /w==", "\"\ufffd\""},
+    {"a timestamp remains a text", "!!timestamp 2001-12-14", R"("2001-12-14")"},
     {"unknown tags give texts", "!foo 5", R"("5")"},
 };
 
 const Case kDocuments[] = {
-    {"nothing", "", "null"},
+    {"empty input", "", "null"},
     {"only a comment", "# x\n", "null"},
     {"only the first document", "a: 1\n---\n: : :[\n", R"({"a":1})"},
     {"a leading empty document counts", "---\n---\na: 1\n", "null"},
@@ -89,15 +91,15 @@ const Case kDocuments[] = {
     {"JSON", R"({"a":1,"b":[1.0,"x\n"]})", R"({"a":1,"b":[1,"x\n"]})"},
 };
 
-TEST(Yaml, ReadsScalarsByYamlOneOne) {
+TEST(Yaml, ReadsScalarsByYaml11Rules) {
   for (const Case& c : kScalars) EXPECT_EQ(read(c.in), c.want) << c.name;
 }
 
-TEST(Yaml, ReadsDocumentsAsKubernetesDoes) {
+TEST(Yaml, ReadsDocumentsLikeKubernetes) {
   for (const Case& c : kDocuments) EXPECT_EQ(read(c.in), c.want) << c.name;
 }
 
-TEST(Yaml, NamesKeysGivenTwiceWithTheirLine) {
+TEST(Yaml, ReportsDuplicateKeysWithTheirLine) {
   std::vector<std::string> found;
   const auto document = parse_yaml("a: 1\nb: {x: 1}\na: 2\ntrue: 3\nb: 4\non: 5\n", {.duplicates = &found});
   ASSERT_TRUE(document);
@@ -107,13 +109,13 @@ TEST(Yaml, NamesKeysGivenTwiceWithTheirLine) {
                                    "line 6: key true already set in map"));
 }
 
-TEST(Yaml, NamesKeysGivenTwiceInJsonToo) {
+TEST(Yaml, ReportsDuplicateKeysInJson) {
   std::vector<std::string> found;
   ASSERT_TRUE(parse_yaml("{\"a\":1,\n\"a\":2}", {.duplicates = &found}));
   EXPECT_THAT(found, testing::ElementsAre("line 2: key \"a\" already set in map"));
 }
 
-TEST(Yaml, BoundsWhatAliasesMayBlowUp) {
+TEST(Yaml, LimitsAliasExpansion) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 9; ++i) {
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
@@ -123,7 +125,7 @@ TEST(Yaml, BoundsWhatAliasesMayBlowUp) {
   EXPECT_EQ(read(bomb), "error: yaml: document contains excessive aliasing");
 }
 
-TEST(Yaml, NestsAsDeepAsTheLimitAndNoDeeper) {
+TEST(Yaml, RejectsNestingBeyondTheLimit) {
   const std::string deep = std::string(limits::kDecodedDepth, '[') + std::string(limits::kDecodedDepth, ']');
   EXPECT_TRUE(parse_yaml(deep));
   EXPECT_FALSE(parse_yaml("[" + deep + "]"));
@@ -136,7 +138,8 @@ const Case kWritten[] = {
      "_: 6\n\"1\": 5\nB: 3\na2: 2\na10: 1\nb: 4\n"},
     {"texts that would read as something else", R"(["yes","1","~","1e3","2001-12-14","1:30","",".5"])",
      "- \"yes\"\n- \"1\"\n- \"~\"\n- \"1e3\"\n- \"2001-12-14\"\n- \"1:30\"\n- \"\"\n- \".5\"\n"},
-    {"texts that plain style cannot hold", R"([" a","a ","#a","a #b","a: b","a:","- a","-","it's","'q'","---"])",
+    {"texts that cannot be written in plain style",
+     R"([" a","a ","#a","a #b","a: b","a:","- a","-","it's","'q'","---"])",
      "- ' a'\n- 'a '\n- '#a'\n- 'a #b'\n- 'a: b'\n- 'a:'\n- '- a'\n- '-'\n- it's\n- '''q'''\n- '---'\n"},
     {"unprintable characters", "[\"a\\tb\",\"\\u0001\",\"\xF0\x9F\x98\x80\",\"\\u001b\"]",
      "- \"a\\tb\"\n- \"\\x01\"\n- \"\\U0001F600\"\n- \"\\e\"\n"},
@@ -148,7 +151,7 @@ const Case kWritten[] = {
     {"control characters that JSON leaves raw", "\"\x7f\"", "error: yaml: control characters are not allowed"},
 };
 
-TEST(Yaml, WritesAsKubernetesDoes) {
+TEST(Yaml, WritesLikeKubernetes) {
   for (const Case& c : kWritten) EXPECT_EQ(text_of(c.in), c.want) << c.name;
 }
 
@@ -162,13 +165,13 @@ TEST(Yaml, FoldsLongLinesAtASpace) {
             "  word25 word26 word27 word28 word29\n");
 }
 
-TEST(Yaml, WritesLongKeysInTwoLines) {
+TEST(Yaml, WritesLongKeysOnTwoLines) {
   const std::string key(129, 'k');
   EXPECT_EQ(text_of("{\"" + key + "\":[1]}"), "? " + key + "\n: - 1\n");
   EXPECT_EQ(text_of("{\"" + std::string(1023, 'k') + "\":1}"), "error: yaml: did not find expected ',' or '}'");
 }
 
-TEST(Yaml, SplitsDocumentsAsKubectlDoes) {
+TEST(Yaml, SplitsDocumentsLikeKubectl) {
   using testing::ElementsAre;
   EXPECT_THAT(*split_documents("---\na: 1\n--- # next\n\n---\n# only a comment\n---\nb: 2"),
               ElementsAre("a: 1\n", "b: 2"));

@@ -11,19 +11,19 @@
 namespace holdfast::codec {
 namespace {
 
-constexpr size_t kWidth = 80;  // A line longer than this is folded at the next space.
+constexpr size_t kWidth = 80;  // Longer lines are folded at the next space.
 constexpr size_t kLongestSimpleKey = 128;
-constexpr size_t kLongestJsonKey = 1022;  // Characters of a key's JSON text that go-yaml still reads as a key.
+constexpr size_t kLongestJsonKey = 1022;  // Maximum length in characters of a key's JSON text that go-yaml accepts.
 constexpr int kIndent = 2;
 
-// --- what go-yaml reads in the object's JSON text, before it writes anything ---
+// --- How go-yaml reads the object's JSON text, before writing anything ---
 
 // JSON leaves these raw, and YAML rejects them.
-bool is_refused(uint32_t rune) {
+bool is_rejected_by_yaml(uint32_t rune) {
   return rune == 0x7f || (rune >= 0x80 && rune < 0xa0 && rune != 0x85) || rune == 0xfffe || rune == 0xffff;
 }
 
-// A raw NEL inside a quoted text is a line break: it folds into a space together with the spaces around it, and each
+// A raw NEL inside a quoted text is a line break: together with surrounding spaces it is folded into a space, and each
 // further one becomes a newline.
 std::string fold_next_lines(std::string_view text) {
   constexpr std::string_view kNel = "\xc2\x85";
@@ -51,7 +51,7 @@ std::string fold_next_lines(std::string_view text) {
   return out;
 }
 
-// Characters of the text in JSON, without the quotes.
+// Length of the text in JSON in characters, without the quotes.
 size_t json_length(std::string_view text) {
   const std::string json = encode_json_string(text);
   return static_cast<size_t>(std::count_if(json.begin(), json.end(), [](char c) { return (c & '\xc0') != '\x80'; })) -
@@ -70,7 +70,7 @@ std::vector<uint32_t> runes_of(std::string_view text) {
   return runes;
 }
 
-// The value of the digits from `at` on, on top of `value`; wraps as Go's int64 does.
+// Appends the digits from `at` on to `value`; wraps like Go's int64.
 template <class Runes>
 uint64_t digits_value(const Runes& runes, size_t at, uint64_t value, size_t& end) {
   for (end = at; end < runes.size() && is_decimal_digit(static_cast<uint32_t>(runes[end])); ++end) {
@@ -79,7 +79,7 @@ uint64_t digits_value(const Runes& runes, size_t at, uint64_t value, size_t& end
   return value;
 }
 
-// The same for texts of ASCII alone, which nearly all keys are.
+// Nearly all keys are ASCII and need no decoding into runes.
 bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
 }
@@ -113,7 +113,7 @@ bool natural_less(const Runes& a, const Runes& b) {
   return a.size() < b.size();
 }
 
-// --- what a text allows ---
+// --- Styles that a text allows ---
 
 bool is_break(uint32_t rune) {
   return rune == '\r' || rune == '\n' || rune == 0x85 || rune == 0x2028 || rune == 0x2029;
@@ -180,8 +180,8 @@ Allowed analyse(std::string_view text) {
 
 enum class Style : uint8_t { Plain, SingleQuoted, DoubleQuoted, Literal };
 
-// Writes nodes as libyaml's emitter lays them out. The four variables say where on the line we are; write_indent starts
-// a new line only where the old one is in use.
+// Lays out nodes like libyaml's emitter. Four variables track the position on the line; write_indent starts a new line
+// only if the current one is in use.
 class Writer {
  public:
   explicit Writer(std::string& out) : out_(out) {}
@@ -196,7 +196,7 @@ class Writer {
   const std::string& problem() const { return problem_; }
 
  private:
-  // A map or list that has something in it, and how much of that is written. There is no recursion: a tree may be ten
+  // A non-empty map or list that is being written, and the position in it. There is no recursion: a tree may be ten
   // thousand levels deep.
   struct Open {
     std::span<const Member* const> members;
@@ -252,7 +252,7 @@ class Writer {
     out_ += '\n';
     column_ = 0;
   }
-  // A break of the text itself: only newlines are written as such.
+  // A line break in the text itself: only newlines are written as such.
   void copy_break(std::string_view text, size_t& at) {
     put_rune(text, at);
     column_ = 0;
@@ -262,12 +262,12 @@ class Writer {
   }
 
   std::string& out_;
-  Arena arena_;  // Of sorted members and of raw leaves read.
+  Arena arena_;  // For sorted members and decoded raw leaves.
   std::vector<Open> open_;
   int indent_ = -1;
   size_t column_ = 0;
-  bool white_ = true;      // What was written last counts as white space.
-  bool indention_ = true;  // Nothing but indentation and dashes is on this line.
+  bool white_ = true;      // The last character written was white space or equivalent.
+  bool indention_ = true;  // The line contains only indentation and dashes so far.
   std::string problem_;
 };
 
@@ -286,7 +286,7 @@ void Writer::node(const Value& value, bool in_map) {
       return text(checked(value.as_string(), changed), false);
     }
     case Value::Kind::Raw: {
-      // The raw text is part of the JSON answer, and read as YAML with it.
+      // The raw text is part of the JSON response, and read as YAML along with it.
       Result<Value> read = decode_yaml(arena_, value.raw_json());
       if (read) return node(*read, in_map);
       if (problem_.empty()) problem_ = read.error().message;
@@ -299,7 +299,7 @@ void Writer::node(const Value& value, bool in_map) {
   }
 }
 
-// The next member or item of what was opened last.
+// Writes the next member or item of the innermost open container.
 void Writer::step() {
   Open& top = open_.back();
   if (top.at == top.members.size() + top.items.size()) {
@@ -320,7 +320,7 @@ void Writer::step() {
   }
 }
 
-// The text as go-yaml finds it in the JSON.
+// The text as read by go-yaml from the JSON.
 std::string_view Writer::checked(std::string_view text, std::string& changed) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0 && c != 0x7f; }))
     return text;
@@ -330,7 +330,7 @@ std::string_view Writer::checked(std::string_view text, std::string& changed) {
     const Rune rune = decode_rune(text, at);
     invalid |= !rune.valid;
     has_nel |= rune.valid && rune.value == 0x85;
-    if (rune.valid && is_refused(rune.value)) fail("control characters are not allowed");
+    if (rune.valid && is_rejected_by_yaml(rune.value)) fail("control characters are not allowed");
     at += rune.length;
   }
   if (invalid) text = changed = replace_invalid_utf8(text);
@@ -342,7 +342,7 @@ void Writer::open_map(std::span<const Member> members) {
   if (members.empty()) return indicator("{}", true, false, false);
   const Member** const sorted = arena_.allocate_array<const Member*>(members.size());
   for (size_t i = 0; i < members.size(); ++i) sorted[i] = &members[i];
-  // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds even so.
+  // The order is not transitive for mixes of letters and digits. A merge sort stays within bounds nevertheless.
   std::stable_sort(sorted, sorted + members.size(), [](const Member* a, const Member* b) {
     if (is_ascii(a->key) && is_ascii(b->key)) return natural_less(a->key, b->key);
     return natural_less(runes_of(a->key), runes_of(b->key));
@@ -352,7 +352,7 @@ void Writer::open_map(std::span<const Member> members) {
 }
 
 void Writer::key(std::string_view key_text) {
-  // A key must stand on one line, and a raw NEL ends it.
+  // A key must be on one line, and a raw NEL ends the line.
   if ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
       key_text.find("\xc2\x85") != std::string_view::npos) {
     fail("did not find expected ',' or '}'");
@@ -372,7 +372,7 @@ void Writer::key(std::string_view key_text) {
 void Writer::open_list(std::span<const Value> items, bool in_map) {
   if (items.empty()) return indicator("[]", true, false, false);
   open_.push_back({.members = {}, .items = items, .outer_indent = indent_});
-  // A list that is a member's value stands as deep as the member's key.
+  // A list that is a member's value has the same indentation as the member's key.
   const bool flush = in_map && !indention_;
   if (indent_ < 0) {
     indent_ = 0;
@@ -388,7 +388,7 @@ void Writer::word(std::string_view text) {
   indention_ = false;
 }
 
-// go-yaml reads the JSON text: what is an integer there is written as one.
+// go-yaml reads the JSON text: integers there are written as integers.
 void Writer::number(double number) {
   if (!std::isfinite(number)) return word("null");
   const std::string json = float_text(number, FloatText::Json);
@@ -498,7 +498,7 @@ void Writer::escape(uint32_t rune) {
 
 void Writer::double_quoted(std::string_view text, bool may_fold) {
   indicator("\"", true, false, false);
-  // go-yaml looks for a byte order mark at the start of the text, at every character.
+  // go-yaml checks for a byte order mark at the start of the text for every character.
   const bool escape_all = text.starts_with("\xef\xbb\xbf");
   bool after_space = false;
   for (size_t at = 0; at < text.size();) {
@@ -529,7 +529,7 @@ void Writer::literal(std::string_view text) {
   indicator("|", true, false, false);
   const Rune first = decode_rune(text, 0);
   if (first.value == ' ' || is_break(first.value)) indicator("2", false, false, false);
-  // How the text ends: without a break, with one (nothing to say), with more.
+  // Chomping: the text ends without a break, with one (the default), or with more.
   size_t runes = 0;
   bool last_break = false;
   bool before_last_break = false;

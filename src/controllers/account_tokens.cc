@@ -1,7 +1,6 @@
 #include "controllers/account_tokens.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
@@ -18,14 +17,11 @@
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
-constexpr auto kFirstWait = 50ms, kLongestWait = 5000ms;
 constexpr std::string_view kType = "kubernetes.io/service-account-token";
 constexpr std::string_view kAccountName = "kubernetes.io/service-account.name";
 constexpr std::string_view kAccountUid = "kubernetes.io/service-account.uid";
 
-// Where entries of Secrets have their type.
+// Index of the type among the selectable fields of Secrets.
 size_t type_position() {
   const auto names = kinds::selectable_fields(*types::find_kind("", "v1", "Secret")).names;
   return static_cast<size_t>(std::find(names.begin(), names.end(), "type") - names.begin());
@@ -53,8 +49,8 @@ struct AccountTokens::State {
 
   // Owned by the loop.
   Followed secrets, accounts;
-  std::set<std::string, std::less<>> token_secrets;  // "namespace/name" of those of the type.
-  KeyedWork work{tasks, [this](std::string_view key) { return settle(std::string(key)); }};
+  std::set<std::string, std::less<>> token_secrets;  // "namespace/name" of token Secrets.
+  KeyedWork work{tasks, &pause, [this](std::string key) { return settle(std::move(key)); }};
 
   Task<void> follow_secrets() {
     return follow(
@@ -72,7 +68,7 @@ struct AccountTokens::State {
         });
   }
 
-  // The Secrets of an account that is gone, or that is another one by the same name, are in its namespace.
+  // The Secrets of an account that was deleted or replaced are in the same namespace.
   Task<void> follow_accounts() {
     return follow(
         tasks, *api.cache_of("", "serviceaccounts"), accounts, [] {},
@@ -86,21 +82,8 @@ struct AccountTokens::State {
         });
   }
 
-  Task<void> settle(std::string key) {
-    auto wait = kFirstWait;
-    while (!tasks.closing()) {
-      if (pause.on()) {
-        co_await tasks.sleep(Pause::kLook);
-        continue;
-      }
-      if (co_await settle_once(key)) co_return;
-      co_await tasks.sleep(wait);
-      wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
-    }
-  }
-
-  // False: try again later. Follows syncSecret of kube-controller-manager's tokens_controller.go.
-  Task<bool> settle_once(const std::string& key) {
+  // Returns false to retry later. Follows syncSecret in kube-controller-manager's tokens_controller.go.
+  Task<bool> settle(std::string key) {
     const std::string ns = key.substr(0, key.find('/')), name = key.substr(key.find('/') + 1);
     const std::string root = "/api/v1/namespaces/" + ns, path = root + "/secrets/" + name;
     Result<net::ClientResponse> answer = co_await calls.call("GET", path);
@@ -133,7 +116,7 @@ struct AccountTokens::State {
     co_return answer && (answer->status < 300 || answer->status == 404 || answer->status == 409);
   }
 
-  // What the token is about.
+  // The content of the token.
   struct Wanted {
     std::string ns;
     tokens::NamedUid account;
@@ -164,7 +147,7 @@ struct AccountTokens::State {
     if (!changed) co_return true;
     Result<net::ClientResponse> answer = co_await calls.call("PUT", path + "?fieldManager=kube-controller-manager",
                                                              codec::encode_json(draft.value()), "application/json");
-    // After a conflict or a deletion an event follows.
+    // A conflict or a deletion is followed by an event.
     if (answer && (answer->status < 300 || answer->status == 404 || answer->status == 409)) co_return true;
     log::warning("a service account's token could not be stored",
                  {{"secret", path}, {"answer", answer ? answer->body : answer.error().message}});

@@ -1,5 +1,5 @@
-// Tokens in Secrets, controller "serviceaccount-token": a Secret of the type kubernetes.io/service-account-token gets
-// the token of the account that it names, and is deleted when that account is gone.
+// Token Secrets, controller "serviceaccount-token": stores the account's token in Secrets of type
+// kubernetes.io/service-account-token, and deletes them when the account is deleted.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace holdfast::controllers {
 
-// Runs on one loop, follows Secrets and ServiceAccounts by watch. `signer` outlives it.
+// Runs on one loop; watches Secrets and ServiceAccounts. `signer` must outlive it.
 class AccountTokens {
  public:
   AccountTokens(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,

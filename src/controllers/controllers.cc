@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controllers/account_tokens.h"
+#include "controllers/flow_status.h"
 #include "controllers/garbage_collector.h"
 #include "controllers/leases.h"
 #include "controllers/namespaces.h"
@@ -19,7 +20,7 @@ constexpr std::string_view kNames[] = {
     "garbage-collector", "resourcequota",        "clusterrole-aggregation-controller",
     "lease-cleanup",     "serviceaccount-token", "validatingadmissionpolicy-status-controller"};
 
-// As kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
+// Follows kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {
   bool all = false;
   for (const std::string& one : chosen) {
@@ -52,12 +53,13 @@ struct Controllers::State {
 
   Pause pause;
   own_calls::OwnCalls calls;
-  std::unique_ptr<NamespaceController> namespaces;  // Null: none of what it does is wanted.
+  std::unique_ptr<NamespaceController> namespaces;  // Null if all its parts are disabled.
   std::unique_ptr<GarbageCollector> garbage;
   std::unique_ptr<RoleAggregation> roles;
   std::unique_ptr<QuotaController> quotas;
   std::unique_ptr<LeaseCleaner> leases;
   std::unique_ptr<PolicyStatus> policies;
+  std::unique_ptr<FlowStatus> flows;  // Never null.
   std::unique_ptr<AccountTokens> tokens;
 };
 
@@ -90,6 +92,7 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
   if (wanted("validatingadmissionpolicy-status-controller")) {
     state_->policies = std::make_unique<PolicyStatus>(api, loop, state_->calls, state_->pause);
   }
+  state_->flows = std::make_unique<FlowStatus>(api, loop, clock, state_->calls);
   if (wanted("resourcequota")) {
     state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->pause);
   }
@@ -105,6 +108,7 @@ void Controllers::start() {
   if (state_->leases) state_->leases->start();
   if (state_->policies) state_->policies->start();
   if (state_->tokens) state_->tokens->start();
+  state_->flows->start();
 }
 
 Task<void> Controllers::close(Executor& executor) {
@@ -115,6 +119,7 @@ Task<void> Controllers::close(Executor& executor) {
   if (state_->leases) co_await state_->leases->close(executor);
   if (state_->policies) co_await state_->policies->close(executor);
   if (state_->tokens) co_await state_->tokens->close(executor);
+  co_await state_->flows->close(executor);
 }
 
 }  // namespace holdfast::controllers

@@ -1,9 +1,10 @@
-// What kube-controller-manager does in a cluster and an operator's tests expect of a standalone server:
-// namespaces are emptied and furnished, what lost its owners is collected.
+// The parts of kube-controller-manager that operators and their tests expect from a standalone server: namespace
+// lifecycle, garbage collection, quotas and the like.
 //
-// Each has kube-controller-manager's name for it. All of them pause while someone holds the Lease
-// kube-system/kube-controller-manager: then a real one is running. They use the API as any client would, as
-// system:apiserver, and follow the watch caches; nothing is polled but what waits for others.
+// Each has kube-controller-manager's name. All of them pause while the Lease kube-system/kube-controller-manager is
+// held, because then a real one is running. They use the API like any client, as system:apiserver, and watch the
+// caches; they only poll while waiting for other parties. The status of FlowSchemas, which kube-apiserver maintains
+// itself, is always maintained.
 #pragma once
 
 #include <memory>
@@ -21,28 +22,28 @@
 
 namespace holdfast::controllers {
 
-// Every name that Options::controllers may hold.
+// All valid names in Options::controllers.
 std::span<const std::string_view> names();
 
 struct Options {
-  // "*" (all), "none", names, and "-name" for all but that. The first that says something of a controller counts, as in
-  // kube-controller-manager.
+  // "*" (all), "none", names, and "-name" to exclude one. As in kube-controller-manager, the first matching entry wins.
   std::vector<std::string> controllers = {"*"};
-  std::string root_ca_pem = {};            // What root-ca-certificate-publisher publishes.
-  const tokens::Signer* signer = nullptr;  // Of serviceaccount-token, which without one does nothing. Outlives them.
+  std::string root_ca_pem = {};  // Published by root-ca-certificate-publisher.
+  // For serviceaccount-token, which is disabled without it. Must outlive the controllers.
+  const tokens::Signer* signer = nullptr;
 };
 
-// An error names what is not a controller.
+// Errors name the unknown controllers.
 Result<Unit> check(const Options& options);
 
-// Runs on one loop. `api`, `loop` and `clock` outlive it.
+// Runs on one loop. `api`, `loop` and `clock` must outlive it.
 class Controllers {
  public:
   Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock, Options options);
   ~Controllers();
 
   void start();
-  // Ends what start() began. The API must still answer.
+  // Stops the controllers. The API must still be running.
   Task<void> close(Executor& executor);
 
  private:

@@ -1,4 +1,4 @@
-// Follows a watch cache: every existing object, then each change.
+// Watches a cache: delivers every existing object, then each change.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Followed {
   }
 };
 
-// Until the tasks close. A watch that ends begins again: `begin` is called, and everything comes again.
+// Runs until the tasks close. A watch that ends is restarted: `begin` is called, and all objects are delivered again.
 Task<void> follow(TaskGroup& tasks, cache::Cache& cache, Followed& followed, std::function<void()> begin,
                   std::function<void(const cache::Delivery&)> see);
 

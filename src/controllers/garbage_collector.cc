@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/api_version.h"
 #include "base/log.h"
 #include "base/task_group.h"
 #include "cache/cache.h"
@@ -17,19 +18,19 @@
 #include "types/types.h"
 #include "value/value.h"
 
-// The rules are those of pkg/controller/garbagecollector in Kubernetes, foremost attemptToDeleteItem.
+// The rules are those of pkg/controller/garbagecollector in Kubernetes, above all attemptToDeleteItem.
 
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 
-constexpr auto kRegistryLook = 250ms;  // New kinds are followed this soon.
+constexpr auto kRegistryLook = 250ms;  // New kinds are detected within this time.
 constexpr auto kFirstRetry = 20ms, kLongestRetry = 30'000ms;
-// Objects examined before others get their turn on the loop: at the start there may be many.
+// Number of objects examined before yielding the loop: there may be many at startup.
 constexpr size_t kAtATime = 64;
-constexpr int kWorkers = 16;  // Enough for one group commit to take many deletions.
-// An owner of the same uid in another namespace is worth an event, but not a search through everything.
+constexpr int kWorkers = 16;  // Enough to have many deletions in one group commit.
+// Limit for finding an owner with the same uid in another namespace: it is worth an event, but not a large scan.
 constexpr uint64_t kSearched = 5000;
 
 constexpr std::string_view kForeground = "foregroundDeletion", kOrphan = "orphan";
@@ -50,7 +51,7 @@ bool blocks(const Value& reference) {
   return flag != nullptr && flag->is_bool() && flag->as_bool();
 }
 
-// An object as the store has it. Its texts live as long.
+// An object as currently stored, with the memory of its strings.
 struct Live {
   cache::EntryRef entry;
   cache::Blob body;
@@ -80,8 +81,8 @@ struct GarbageCollector::State {
     const store::Store* store = nullptr;
     std::shared_ptr<const void> keeps_alive;
     std::shared_ptr<cache::Watcher> watcher;
-    bool listed = false;   // Everything that existed when the watch began has been seen.
-    bool retired = false;  // No longer served; followed until its last events have been seen.
+    bool listed = false;   // Everything that existed when the watch began has been processed.
+    bool retired = false;  // No longer served; watched until its last events have been processed.
   };
   using KindRef = std::shared_ptr<Kind>;  // Hold a reference across a co_await.
   struct Item {
@@ -99,17 +100,17 @@ struct GarbageCollector::State {
   Pause& pause;
 
   // Owned by the loop.
-  std::map<uint32_t, KindRef> kinds;  // Those that are followed, by number. Numbers are never reused.
+  std::map<uint32_t, KindRef> kinds;  // The watched kinds, by number. Numbers are never reused.
   uint32_t next_kind = 0;
   std::unordered_map<const types::Resource*, uint32_t> followed;
   OwnerGraph graph;
-  std::unordered_map<Uid, Item, UidHash> waiting;     // Deleted in the foreground, until nothing blocks them.
-  std::unordered_map<Uid, Item, UidHash> unresolved;  // They name owners of kinds that no one serves.
+  std::unordered_map<Uid, Item, UidHash> waiting;     // In foreground deletion, until nothing blocks them.
+  std::unordered_map<Uid, Item, UidHash> unresolved;  // Have owners of kinds that are not served.
   std::deque<Item> queue;
   std::unordered_set<Uid, UidHash> queued;
   int working = 0;
 
-  // --- Following ---
+  // --- Watching ---
 
   Task<void> follow_registry() {
     uint64_t seen = 0;
@@ -118,7 +119,7 @@ struct GarbageCollector::State {
         seen = version;
         retire_unserved();
         follow_new();
-        // An owner's kind may be known now.
+        // The kind of an owner may be served now.
         for (auto& [uid, item] : std::exchange(unresolved, {})) enqueue(item);
       }
       co_await tasks.sleep(kRegistryLook);
@@ -146,7 +147,7 @@ struct GarbageCollector::State {
     }
   }
 
-  // A watch keeps its cache alive, and a cache its kind: without this, kinds that were deleted would stay forever.
+  // A watch keeps its cache alive, and a cache its kind: without this, deleted kinds would stay in memory forever.
   void retire_unserved() {
     for (const auto& [number, kind] : kinds) {
       if (kind->retired || is_served(*kind)) continue;
@@ -155,20 +156,20 @@ struct GarbageCollector::State {
     }
   }
 
-  // The last objects of a kind were deleted before its definition was: their events still count.
+  // The last objects of a kind are deleted before its definition: process their events first.
   Task<void> retire(KindRef kind) {
     if (co_await kind->cache->consistent(tasks.loop())) {
       while (!tasks.closing() && kind->watcher != nullptr && has_unseen(*kind)) co_await tasks.sleep(1ms);
-      co_await tasks.sleep(1ms);  // For those that were taken and wait for their turn on the loop.
+      co_await tasks.sleep(1ms);  // For events already taken that are waiting for the loop.
     }
     if (kind->watcher != nullptr) kind->watcher->cancel();
   }
 
-  // Its cache has announced something that has not been examined.
+  // The cache has events that have not been processed.
   static bool has_unseen(const Kind& kind) { return !kind.listed || (kind.watcher && kind.watcher->pending()); }
 
-  // Objects of a kind that is not followed any more. Where the kind was replaced, because its definition changed, the
-  // one that replaces it lists them again.
+  // Removes the objects of a kind that is no longer watched. If the kind was replaced because its definition changed,
+  // the replacement lists them again.
   void forget(uint32_t number) {
     for (const Uid& uid : graph.objects()) {
       const OwnerGraph::Object* object = graph.find(uid);
@@ -180,7 +181,7 @@ struct GarbageCollector::State {
     std::erase_if(unresolved, of_kind);
   }
 
-  // Null: the kind is not followed any more.
+  // Null if the kind is no longer watched.
   KindRef kind_of(const Item& item) const {
     const auto found = kinds.find(item.kind);
     return found == kinds.end() ? nullptr : found->second;
@@ -217,7 +218,7 @@ struct GarbageCollector::State {
             see(number, *kind, event);
           } else if (event.initial_events_end) {
             kind->listed = true;
-            // What was deleted between two watches was not announced.
+            // Deletions between two watches were not delivered.
             if (!first) {
               for (const Uid& uid : graph.objects()) enqueue(uid);
             }
@@ -245,7 +246,7 @@ struct GarbageCollector::State {
       return;
     }
     const cache::Blob body = entry.body();
-    // Most custom objects have neither; finding that out takes no parsing.
+    // Most custom objects have neither; this check avoids parsing them.
     if (!codec::is_protobuf(*body) && body->find("\"ownerReferences\"") == std::string::npos &&
         body->find("\"deletionTimestamp\"") == std::string::npos && graph.find(uid) == nullptr) {
       return;
@@ -261,8 +262,8 @@ struct GarbageCollector::State {
     }
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);
-    for (const Uid& owner : owners) wake_owner(owner);  // It may have stopped blocking.
-    if (!change.gained.empty() && !owners_are_there(kind, entry, *metadata)) enqueue(uid);
+    for (const Uid& owner : owners) wake_owner(owner);  // This object may have stopped blocking it.
+    if (!change.gained.empty() && !owners_exist(kind, entry, *metadata)) enqueue(uid);
 
     if (!is_deleted(*metadata)) return;
     if (lists(*metadata, "finalizers", kForeground)) {
@@ -281,8 +282,8 @@ struct GarbageCollector::State {
     if (found != waiting.end()) enqueue(found->second);
   }
 
-  // From the caches: a negative answer is verified, a positive one holds until something is deleted.
-  bool owners_are_there(const Kind& kind, const cache::Entry& entry, const Value& metadata) {
+  // From the caches: a negative result is verified, a positive one holds until something is deleted.
+  bool owners_exist(const Kind& kind, const cache::Entry& entry, const Value& metadata) {
     const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     for (const Value& reference : metadata.items_at("ownerReferences")) {
       const resource::Served* served = find_owner_kind(*registry, reference);
@@ -300,13 +301,11 @@ struct GarbageCollector::State {
 
   static const resource::Served* find_owner_kind(const resource::Registry::Snapshot& registry, const Value& reference) {
     const std::string_view api_version = reference.text_at("apiVersion");
-    const size_t slash = api_version.find('/');
-    const std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
-    const std::string_view version = slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
+    const auto [group, version] = split_api_version(api_version);
     return registry.find_kind(group, version, reference.text_at("kind"));
   }
 
-  // Owners are looked for where their dependents are; those of cluster scope in the cluster.
+  // Namespaced owners are looked up in the namespace of the dependent.
   static std::string owner_key(const types::Resource& owner, const types::Resource& dependent, std::string_view key,
                                const Value& reference) {
     std::string found;
@@ -336,9 +335,16 @@ struct GarbageCollector::State {
 
   Task<void> work(Item item) {
     while (pause.on() && !tasks.closing()) co_await tasks.sleep(Pause::kLook);
-    // From here on an event about it means another look.
+    // From here on, an event about it enqueues it again.
     queued.erase(item.uid);
-    const Outcome outcome = tasks.closing() ? Outcome::Done : co_await process(item);
+    Outcome outcome = Outcome::Done;
+    try {
+      if (!tasks.closing()) outcome = co_await process(item);
+    } catch (...) {
+      // Not left to the group: this worker must become free again.
+      report_failed_task("garbage collection", std::current_exception());
+      outcome = Outcome::Again;
+    }
     --working;
     if (outcome == Outcome::Again) tasks.run(retry(std::move(item)));
     pump();
@@ -353,7 +359,7 @@ struct GarbageCollector::State {
 
   // --- One object ---
 
-  // Null: it does not exist, or another one has its name.
+  // Null if it does not exist or its name now belongs to another object.
   Task<Result<std::unique_ptr<Live>>> read(const Kind& kind, std::string key, const Uid* uid) {
     Result<cache::Cache::Latest> latest = co_await kind.cache->latest(std::move(key), tasks.loop());
     if (!latest) co_return latest.take_error();
@@ -375,14 +381,15 @@ struct GarbageCollector::State {
     if (*read_now == nullptr) co_return Outcome::Done;
     Live& live = **read_now;
     if (is_deleted(live.metadata)) {
-      if (lists(live.metadata, "finalizers", kForeground)) co_return co_await go_on_in_foreground(item, *kind, live);
+      if (lists(live.metadata, "finalizers", kForeground))
+        co_return co_await continue_foreground_deletion(item, *kind, live);
       if (lists(live.metadata, "finalizers", kOrphan)) co_return co_await orphan(item, *kind, live);
-      co_return Outcome::Done;  // On its way.
+      co_return Outcome::Done;  // Already being deleted.
     }
     co_return co_await judge(item, *kind, live);
   }
 
-  // Which of its owners exist, and what follows from that.
+  // Determines which owners exist, and acts accordingly.
   Task<Outcome> judge(const Item& item, const Kind& kind, Live& live) {
     const auto references = live.metadata.items_at("ownerReferences");
     if (references.empty()) co_return Outcome::Done;
@@ -395,13 +402,13 @@ struct GarbageCollector::State {
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
       if (objects == nullptr) {
-        // The kind may have come while another owner was read; then no one looks at `unresolved` again for it.
+        // The kind may have been added while another owner was read; then `unresolved` would not be checked again.
         if (api.registry().version() != registry_version) co_return Outcome::Again;
         unresolved.insert_or_assign(item.uid, item);
         co_return Outcome::Done;
       }
       if (served->resource->namespaced && !kind.resource->namespaced) {
-        // Not valid, and never deleted for it.
+        // The reference is invalid, but the object is not deleted for it.
         co_await report_wrong_namespace(item, kind, *objects, reference);
         co_return Outcome::Done;
       }
@@ -430,13 +437,13 @@ struct GarbageCollector::State {
       const bool circle =
           std::any_of(dependents.begin(), dependents.end(), [this](const Uid& each) { return waiting.contains(each); });
       if (circle && std::any_of(references.begin(), references.end(), blocks)) {
-        // Each would wait for the other.
+        // Break the cycle: each would wait for the other.
         ListBuilder unblocked(live.arena);
         for (const Value& reference : references) {
           unblocked.add(with_member(live.arena, reference, "blockOwnerDeletion", Value::boolean(false)));
         }
         const Outcome freed = co_await change(kind, item, live, "ownerReferences", unblocked.build());
-        co_return freed == Outcome::Again ? freed : Outcome::Again;  // It has another resourceVersion now.
+        co_return freed == Outcome::Again ? freed : Outcome::Again;  // Its resourceVersion has changed.
       }
       co_return co_await remove(kind, item, live, "Foreground");
     }
@@ -454,13 +461,14 @@ struct GarbageCollector::State {
     Result<net::ClientResponse> answer = co_await calls.call("DELETE", object_path(*kind.resource, item.key), body);
     if (answer && (answer->status < 300 || answer->status == 404)) co_return Outcome::Done;
     if (answer && answer->status != 409) {
-      log::warning("not collected", {{"object", object_path(*kind.resource, item.key)}, {"answer", answer->body}});
+      log::warning("cannot delete an object without owners",
+                   {{"object", object_path(*kind.resource, item.key)}, {"answer", answer->body}});
     }
     co_return Outcome::Again;
   }
 
   Task<Outcome> change(const Kind& kind, const Item& item, Live& live, std::string_view member, Value list) {
-    const Value patch = merge_patch(live.arena, live.metadata, member, std::move(list));
+    const Value patch = merge_patch(live.arena, live.metadata, member, list);
     Result<net::ClientResponse> answer = co_await calls.call(
         "PATCH", object_path(*kind.resource, item.key).append(kManager), codec::encode_json(patch), kMergePatch);
     co_return answer && (answer->status < 300 || answer->status == 404) ? Outcome::Done : Outcome::Again;
@@ -474,9 +482,9 @@ struct GarbageCollector::State {
     co_return co_await change(kind, item, live, "finalizers", left.build());
   }
 
-  // Events of different kinds come in no order: before it is said that nothing depends on an object, everything that
-  // was written before its deletion must have been seen. Of kinds in another store that is all there is by now: their
-  // revisions are others.
+  // Events of different kinds are not ordered relative to each other: before concluding that an object has no
+  // dependents, everything written before its deletion must have been processed. For kinds in another store, whose
+  // revisions are unrelated, that means everything written until now.
   Task<bool> caught_up(const Kind& own, const Live& live) {
     const Revision revision = live.entry->revision();
     std::vector<KindRef> all;
@@ -488,11 +496,11 @@ struct GarbageCollector::State {
       if (!there) co_return false;
       while (!tasks.closing() && !kind->retired && has_unseen(*kind)) co_await tasks.sleep(1ms);
     }
-    co_await tasks.sleep(1ms);  // For those that were taken and wait for their turn on the loop.
+    co_await tasks.sleep(1ms);  // For events already taken that are waiting for the loop.
     co_return !tasks.closing();
   }
 
-  // The objects that name this one, of its namespace if it has one.
+  // The objects that refer to this one, limited to its namespace if it has one.
   std::vector<Item> dependents_of(const Item& item, const types::Resource& owner) {
     std::vector<Item> found;
     for (const Uid& uid : graph.dependents(item.uid)) {
@@ -506,22 +514,33 @@ struct GarbageCollector::State {
     return found;
   }
 
-  Task<Outcome> go_on_in_foreground(const Item& item, const Kind& kind, Live& live) {
+  struct Dependent {
+    KindRef kind;
+    std::unique_ptr<Live> live;  // Null if the object is gone.
+  };
+  Task<Result<Dependent>> read_dependent(const Item& item) {
+    Dependent dependent{kind_of(item), nullptr};
+    if (dependent.kind == nullptr) co_return dependent;
+    Result<std::unique_ptr<Live>> found = co_await read(*dependent.kind, item.key, &item.uid);
+    if (!found) co_return found.take_error();
+    dependent.live = std::move(*found);
+    co_return dependent;
+  }
+
+  Task<Outcome> continue_foreground_deletion(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(kind, live)) co_return Outcome::Again;
     bool blocked = false;
     for (const Item& dependent : dependents_of(item, *kind.resource)) {
-      const KindRef its_kind = kind_of(dependent);
-      if (its_kind == nullptr) continue;
-      Result<std::unique_ptr<Live>> found = co_await read(*its_kind, dependent.key, &dependent.uid);
+      const Result<Dependent> found = co_await read_dependent(dependent);
       if (!found) co_return Outcome::Again;
-      if (*found == nullptr) continue;
-      for (const Value& reference : (*found)->metadata.items_at("ownerReferences")) {
+      if (found->live == nullptr) continue;
+      for (const Value& reference : found->live->metadata.items_at("ownerReferences")) {
         if (Uid::of(reference.text_at("uid")) != item.uid || !blocks(reference)) continue;
         blocked = true;
         if (!waiting.contains(dependent.uid)) enqueue(dependent);
       }
     }
-    // It is processed again when what blocks it is deleted.
+    // It is processed again when the blocking dependents are deleted.
     if (blocked) co_return Outcome::Done;
     co_return co_await without_finalizer(item, kind, live, kForeground);
   }
@@ -529,14 +548,12 @@ struct GarbageCollector::State {
   Task<Outcome> orphan(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(kind, live)) co_return Outcome::Again;
     for (const Item& dependent : dependents_of(item, *kind.resource)) {
-      const KindRef its_kind = kind_of(dependent);
-      if (its_kind == nullptr) continue;
-      Result<std::unique_ptr<Live>> found = co_await read(*its_kind, dependent.key, &dependent.uid);
+      const Result<Dependent> found = co_await read_dependent(dependent);
       if (!found) co_return Outcome::Again;
-      if (*found == nullptr) continue;
-      ListBuilder left((*found)->arena);
+      if (found->live == nullptr) continue;
+      ListBuilder left(found->live->arena);
       size_t taken = 0;
-      for (const Value& reference : (*found)->metadata.items_at("ownerReferences")) {
+      for (const Value& reference : found->live->metadata.items_at("ownerReferences")) {
         if (Uid::of(reference.text_at("uid")) == item.uid) {
           ++taken;
         } else {
@@ -544,13 +561,13 @@ struct GarbageCollector::State {
         }
       }
       if (taken == 0) continue;
-      const Outcome freed = co_await change(*its_kind, dependent, **found, "ownerReferences", left.build());
+      const Outcome freed = co_await change(*found->kind, dependent, *found->live, "ownerReferences", left.build());
       if (freed == Outcome::Again) co_return freed;
     }
     co_return co_await without_finalizer(item, kind, live, kOrphan);
   }
 
-  // An owner in another namespace owns nothing here: reported once, as an event.
+  // Owners in another namespace do not count: reported once, as an event.
   Task<void> report_wrong_namespace(const Item& item, const Kind& kind, cache::Cache& owners, const Value& reference) {
     Result<cache::Snapshot> all = owners.snapshot();
     if (!all || all->count() > kSearched) co_return;
@@ -572,7 +589,7 @@ struct GarbageCollector::State {
                                 std::string(reference.text_at("kind")) + ", namespace: " + ns +
                                 ", name: " + std::string(reference.text_at("name")) + ", uid: " + std::string(uid) +
                                 "] does not exist in namespace \"" + ns + "\"";
-    // Its name says what it is about: the second look finds it there.
+    // A deterministic name, so that repeating the report is a no-op.
     const std::string event_name = name.substr(0, 200) + "." + std::string(uid).substr(0, 16);
     std::string api_version(kind.resource->group);
     api_version.append(api_version.empty() ? "" : "/").append(kind.resource->version);

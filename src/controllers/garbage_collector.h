@@ -1,8 +1,9 @@
-// Garbage collection by ownerReferences, controller "garbage-collector": what has no owner left is deleted, an owner
-// that is deleted in the foreground waits for what it owns, one that is deleted with `orphan` releases it first.
+// Garbage collection by ownerReferences, controller "garbage-collector": deletes objects without remaining owners,
+// holds owners in foreground deletion until their dependents are gone, and releases the dependents of owners deleted
+// with `orphan`.
 //
-// Follows the caches of everything that can be deleted, custom resources included. Only objects that name owners are
-// remembered (OwnerGraph). Whatever the caches suggest, the store is read before anything is deleted.
+// Watches the caches of all deletable resources, including custom ones. Only objects with owners are remembered
+// (OwnerGraph). The store is always read before anything is deleted, no matter what the caches say.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,12 @@
-// At most one coroutine per key. A key that is requested while its coroutine runs gets another run afterwards, so an
-// event that arrives during the work is never lost: the work may already have read what the event is about.
+// At most one coroutine per key. A key requested while its coroutine runs is run again afterwards, so an event that
+// arrives in the meantime is never lost: the work may already have read older state. Work that fails is repeated, with
+// increasing delays.
 //
 // Belongs to one loop.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,14 +14,16 @@
 
 #include "base/task.h"
 #include "base/task_group.h"
+#include "controllers/pause.h"
 
 namespace holdfast::controllers {
 
 class KeyedWork {
  public:
-  // `work` brings the object of that key to its desired state; it reads the current state itself.
-  KeyedWork(TaskGroup& tasks, std::function<Task<void>(std::string_view key)> work)
-      : tasks_(tasks), work_(std::move(work)) {}
+  // `work` reconciles the object of that key, whose current state it reads itself, and returns whether it succeeded.
+  // Nothing is done while `pause` is on; it may be null.
+  KeyedWork(TaskGroup& tasks, Pause* pause, std::function<Task<bool>(std::string key)> work)
+      : tasks_(tasks), pause_(pause), work_(std::move(work)) {}
 
   void request(std::string_view key) {
     if (const auto found = requested_again_.find(key); found != requested_again_.end()) {
@@ -29,7 +34,10 @@ class KeyedWork {
   }
 
  private:
-  using Keys = std::map<std::string, bool, std::less<>>;  // The keys at work.
+  using Keys = std::map<std::string, bool, std::less<>>;  // The running keys.
+
+  // Exponential backoff between failed attempts.
+  static constexpr std::chrono::milliseconds kFirstRetry{50}, kLastRetry{5000};
 
   Task<void> run(Keys::iterator key) {
     const struct Done {
@@ -39,12 +47,26 @@ class KeyedWork {
     } done{requested_again_, key};
     do {
       key->second = false;
-      co_await work_(key->first);
+      co_await settle(key->first);
     } while (key->second && !tasks_.closing());
   }
 
+  Task<void> settle(std::string key) {
+    std::chrono::milliseconds retry = kFirstRetry;
+    while (!tasks_.closing()) {
+      if (pause_ != nullptr && pause_->on()) {
+        co_await tasks_.sleep(Pause::kLook);
+        continue;
+      }
+      if (co_await work_(key)) co_return;
+      co_await tasks_.sleep(retry);
+      retry = std::min(2 * retry, kLastRetry);
+    }
+  }
+
   TaskGroup& tasks_;
-  const std::function<Task<void>(std::string_view key)> work_;
+  Pause* const pause_;
+  const std::function<Task<bool>(std::string key)> work_;
   Keys requested_again_;
 };
 

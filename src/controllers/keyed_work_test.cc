@@ -10,21 +10,21 @@
 namespace holdfast::controllers {
 namespace {
 
-// Work that waits until the test lets it go on.
+// Work that blocks until the test resumes it.
 struct Worker {
   ManualLoop loop;
   TaskGroup tasks{loop, "test"};
   std::vector<std::string> began;
   std::coroutine_handle<> waiting;
-  bool throws = false;
-  KeyedWork work{tasks, [this](std::string_view key) { return one(std::string(key)); }};
+  bool throws = false, succeeds = true;
+  KeyedWork work{tasks, nullptr, [this](std::string key) { return one(std::move(key)); }};
 
   ~Worker() {
     spawn(tasks.close(loop), [](std::exception_ptr) {});
     loop.run();
   }
 
-  Task<void> one(std::string key) {
+  Task<bool> one(std::string key) {
     began.push_back(key);
     struct Wait {
       std::coroutine_handle<>& waiting;
@@ -34,18 +34,19 @@ struct Worker {
     };
     co_await Wait{waiting};
     if (throws) throw std::runtime_error("on purpose");
+    co_return succeeds;
   }
   void go_on() { std::exchange(waiting, {}).resume(); }
 };
 
-TEST(KeyedWork, ARequestDuringTheWorkMeansAnotherRun) {
+TEST(KeyedWork, RequestDuringRunTriggersAnotherRun) {
   Worker worker;
   worker.work.request("a");
   worker.work.request("a");
   worker.work.request("a");
   EXPECT_EQ(worker.began.size(), 1u);
   worker.go_on();
-  EXPECT_EQ(worker.began.size(), 2u);  // One more for both.
+  EXPECT_EQ(worker.began.size(), 2u);  // One more run for both requests.
   worker.go_on();
   EXPECT_EQ(worker.began.size(), 2u);
   worker.work.request("a");
@@ -53,7 +54,7 @@ TEST(KeyedWork, ARequestDuringTheWorkMeansAnotherRun) {
   worker.go_on();
 }
 
-TEST(KeyedWork, AnExceptionDoesNotBlockTheKey) {
+TEST(KeyedWork, ExceptionDoesNotBlockTheKey) {
   Worker worker;
   worker.throws = true;
   worker.work.request("a");
@@ -62,6 +63,20 @@ TEST(KeyedWork, AnExceptionDoesNotBlockTheKey) {
   worker.work.request("a");
   EXPECT_EQ(worker.began, (std::vector<std::string>{"a", "a"}));
   worker.go_on();
+}
+
+TEST(KeyedWork, FailedWorkIsRepeatedLater) {
+  Worker worker;
+  worker.succeeds = false;
+  worker.work.request("a");
+  worker.go_on();
+  EXPECT_EQ(worker.began.size(), 1u);
+  worker.loop.advance(std::chrono::seconds(1));
+  EXPECT_EQ(worker.began.size(), 2u);
+  worker.succeeds = true;
+  worker.go_on();
+  worker.loop.advance(std::chrono::seconds(10));
+  EXPECT_EQ(worker.began.size(), 2u);
 }
 
 }  // namespace

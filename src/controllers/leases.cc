@@ -9,7 +9,7 @@
 namespace holdfast::controllers {
 namespace {
 
-// As kube-apiserver's IdentityLeaseGCPeriod; the first look is at the start.
+// Same as kube-apiserver's IdentityLeaseGCPeriod; the first run is at startup.
 constexpr std::chrono::milliseconds kPeriod = std::chrono::hours(1);
 
 }  // namespace
@@ -44,7 +44,7 @@ struct LeaseCleaner::State {
       const cache::Blob body = entry->body();
       Result<Value> lease = object_tree(arena, *resource.type, *body);
       if (!lease || !expired(*lease)) continue;
-      // Not if someone renewed it meanwhile.
+      // Unless it was renewed in the meantime.
       (void)co_await calls.call("DELETE", object_path(resource, entry->key()),
                                 R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":)" +
                                     codec::encode_json_string(lease->text_at("metadata", "resourceVersion")) + "}}");

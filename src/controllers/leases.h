@@ -1,5 +1,5 @@
-// Cleans up after API servers that have stopped, controller "lease-cleanup": their identity Leases in kube-system, once
-// they have expired. kube-apiserver does this itself, so it continues while a kube-controller-manager is active.
+// Controller "lease-cleanup": deletes expired identity Leases of stopped API servers in kube-system. kube-apiserver
+// does this itself, so it keeps running while a kube-controller-manager is active.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 #include "controllers/namespaces.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "base/log.h"
@@ -10,6 +9,7 @@
 #include "controllers/follow.h"
 #include "controllers/keyed_work.h"
 #include "controllers/objects.h"
+#include "own_calls/own_calls.h"
 #include "resource/resource.h"
 #include "types/types.h"
 #include "value/value.h"
@@ -17,12 +17,7 @@
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
-// Delay before another attempt while objects have finalizers or a call has failed; doubles each time.
-constexpr auto kFirstWait = 50ms, kLongestWait = 5000ms;
-
-// An object that cannot be read is there as well.
+// Objects that cannot be decoded count as well.
 bool nothing_in(const cache::ListPage& page) { return page.entries.empty() && page.unreadable.empty(); }
 
 }  // namespace
@@ -46,7 +41,7 @@ struct NamespaceController::State {
 
   // Owned by the loop.
   Followed namespaces;
-  KeyedWork work{tasks, [this](std::string_view name) { return settle(std::string(name)); }};
+  KeyedWork work{tasks, &pause, [this](std::string name) { return settle(std::move(name)); }};
 
   Task<Result<net::ClientResponse>> call(std::string method, std::string target, std::string body, std::string type) {
     return calls.call(std::move(method), std::move(target), std::move(body), std::move(type));
@@ -60,22 +55,8 @@ struct NamespaceController::State {
         });
   }
 
-  // Repeats until the namespace needs nothing more at the moment, or is gone.
-  Task<void> settle(std::string name) {
-    auto wait = kFirstWait;
-    while (!tasks.closing()) {
-      if (pause.on()) {
-        co_await tasks.sleep(Pause::kLook);
-        continue;
-      }
-      if (co_await settle_once(name)) co_return;
-      co_await tasks.sleep(wait);
-      wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
-    }
-  }
-
-  // False: try again later.
-  Task<bool> settle_once(const std::string& name) {
+  // Returns false to retry later, true if the namespace needs no more work for now, or is deleted.
+  Task<bool> settle(std::string name) {
     const std::string path = "/api/v1/namespaces/" + name;
     Result<net::ClientResponse> answer = co_await call("GET", path, "", "");
     if (answer && answer->status == 404) co_return true;
@@ -83,7 +64,7 @@ struct NamespaceController::State {
     Arena arena;
     Result<Value> found = codec::decode_json(arena, answer->body);
     if (!found) co_return false;
-    if (found->text_at("metadata", "deletionTimestamp").empty()) co_return co_await furnish(name);
+    if (found->text_at("metadata", "deletionTimestamp").empty()) co_return co_await create_default_objects(name);
     const auto finalizers = found->items_at("spec", "finalizers");
     const bool held = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
       return item.is_string() && item.as_string() == "kubernetes";
@@ -100,8 +81,8 @@ struct NamespaceController::State {
     co_return answer && (answer->status < 300 || answer->status == 404);
   }
 
-  // Creates what every namespace has. False: try again later.
-  Task<bool> furnish(const std::string& name) {
+  // Creates the objects that every namespace has. Returns false to retry later.
+  Task<bool> create_default_objects(const std::string& name) {
     const std::string root = "/api/v1/namespaces/" + name;
     bool done = true;
     if (options.makes_service_accounts) {
@@ -120,8 +101,8 @@ struct NamespaceController::State {
     co_return done;
   }
 
-  // Creates the object unless it exists. A response of 4xx is final: the namespace is being deleted (an event follows),
-  // or someone rejects the object (a quota, a webhook).
+  // Creates the object unless it exists. A 4xx response is final: the namespace is terminating (an event follows), or
+  // the object is rejected (by a quota, a webhook).
   Task<bool> ensure(std::string collection, std::string name, std::string object) {
     Result<net::ClientResponse> answer = co_await call("GET", collection + "/" + name, "", "");
     if (answer && answer->status == 404) {
@@ -131,7 +112,7 @@ struct NamespaceController::State {
     co_return answer && answer->status < 500;
   }
 
-  // Deletes what is in the namespace, pods first. True when nothing is left.
+  // Deletes the content of the namespace, pods first. Returns true when nothing is left.
   Task<bool> empty_out(const std::string& name) {
     const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     std::vector<const types::Resource*> resources;
@@ -152,7 +133,7 @@ struct NamespaceController::State {
       within.scope = name + "/";
       within.limit = 1;
       if (nothing_in(before->list(within))) continue;
-      (void)co_await call("DELETE", collection_path(*resource, name), "", "");
+      (void)co_await call("DELETE", own_calls::collection_path(*resource, name), "", "");
       Result<cache::Snapshot> after = co_await objects->consistent(loop);
       empty = empty && after && nothing_in(after->list(within));
     }

@@ -1,5 +1,5 @@
-// The embedded controller of namespaces: empties those that are being deleted and lets them go, and gives each the
-// service account `default` and the ConfigMap kube-root-ca.crt.
+// The embedded namespace controller: deletes the content of terminating namespaces and finalizes them, and creates the
+// service account `default` and the ConfigMap kube-root-ca.crt in each.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct NamespaceControllerOptions {
   std::string root_ca_pem;
 };
 
-// Runs on one loop. Follows the namespaces by watch; nothing polls but the wait for objects that hold themselves.
+// Runs on one loop. Watches namespaces; only polls while waiting for objects with finalizers.
 class NamespaceController {
  public:
   NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,
@@ -28,7 +28,7 @@ class NamespaceController {
   ~NamespaceController();
 
   void start();
-  // Ends what start() began. The API must still answer.
+  // Stops the controller. The API must still be running.
   Task<void> close(Executor& executor);
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codec/codec.h"
+#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
@@ -14,19 +15,12 @@ Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_vie
 }
 
 Result<Value> metadata_of(Arena& arena, std::string_view body) {
-  // Every object has its metadata in the same place; what this type does not know is skipped.
+  // Metadata is the same in every object; fields unknown to this type are skipped.
   static const types::Type& type = *types::find_type("meta/v1.PartialObjectMetadata");
   Result<Value> object = object_tree(arena, type, body);
   if (!object) return object;
   const Value* metadata = object->find("metadata");
   return metadata == nullptr ? Value::empty_map() : *metadata;
-}
-
-std::string collection_path(const types::Resource& resource, std::string_view ns) {
-  std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
-  path += resource.version;
-  if (resource.namespaced && !ns.empty()) path.append("/namespaces/").append(ns);
-  return path.append("/").append(resource.plural);
 }
 
 std::string_view namespace_of(const types::Resource& resource, std::string_view key) {
@@ -38,7 +32,7 @@ std::string_view name_of(const types::Resource& resource, std::string_view key) 
 }
 
 std::string object_path(const types::Resource& resource, std::string_view key) {
-  return collection_path(resource, namespace_of(resource, key)).append("/").append(name_of(resource, key));
+  return own_calls::collection_path(resource, namespace_of(resource, key)).append("/").append(name_of(resource, key));
 }
 
 bool has_verb(const types::Resource& resource, std::string_view verb) {

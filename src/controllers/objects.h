@@ -1,4 +1,4 @@
-// Objects of the watch caches as the controllers look at them, and where they are in the API.
+// Helpers for controllers: decoding cached objects, and their API paths.
 #pragma once
 
 #include <string>
@@ -11,16 +11,14 @@
 
 namespace holdfast::controllers {
 
-// A canonical body as a tree. Texts point into `body`.
+// Decodes a canonical body. Strings point into `body`.
 Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_view body);
-// Only what is in `metadata`, of an object of whatever type: the value of that member.
+// Decodes only `metadata`, for an object of any type, and returns its value.
 Result<Value> metadata_of(Arena& arena, std::string_view body);
 
-// "/apis/apps/v1/namespaces/NS/deployments": of a namespaced resource in one namespace, else all.
-std::string collection_path(const types::Resource& resource, std::string_view ns);
-// `key` is "namespace/name" or "name", as caches have it.
+// The path of an object. `key` is the cache key: "namespace/name" or "name".
 std::string object_path(const types::Resource& resource, std::string_view key);
-// Of a namespaced resource's key; empty otherwise.
+// The namespace in the key of a namespaced resource; empty otherwise.
 std::string_view namespace_of(const types::Resource& resource, std::string_view key);
 std::string_view name_of(const types::Resource& resource, std::string_view key);
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 
 namespace holdfast::controllers {
@@ -16,7 +17,7 @@ Uid Uid::of(std::string_view text) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
     if (dash != (c == '-')) break;
     if (dash) continue;
-    const int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const int value = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
     if (value < 0) break;
     uid.bits[digits / 16] = uid.bits[digits / 16] << 4 | static_cast<uint64_t>(value);
     ++digits;
@@ -34,7 +35,7 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
     found = objects_.emplace(object, Node{Object{kind, std::string(key)}, {}}).first;
   }
   Node& node = found->second;
-  node.object.kind = kind;  // Another one when the definition of its kind changed.
+  node.object.kind = kind;  // Changes when the definition of its kind changes.
   const std::unordered_set<Uid, UidHash> wanted(owners.begin(), owners.end());
   std::unordered_set<Uid, UidHash> known;
   std::vector<Edge> kept, dropped;
@@ -56,7 +57,7 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
   return change;
 }
 
-// The last of the owner's list takes the place of what goes.
+// Moves the last entry of the owner's list to the freed index.
 void OwnerGraph::unlink(const Edge& edge) {
   const auto list = owned_.find(edge.owner);
   assert(list != owned_.end() && edge.place < list->second.size());

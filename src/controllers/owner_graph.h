@@ -1,10 +1,10 @@
-// Who owns whom, by uid: an index of the objects that name owners, the way from an owner to them.
+// Index of ownerReferences by uid: from an owner to the objects that refer to it.
 //
 //   objects:  uid of a ReplicaSet -> {kind, "ns/name", owners: [uid of a Deployment, place 0 in its list]}
 //   owned:    uid of a Deployment -> [uid of the ReplicaSet]
 //
-// Objects without owners are not in it, and owners need not exist. An edge knows its place in the owner's list, so that
-// taking one out of ten thousand costs no search. Belongs to one loop.
+// Objects without owners are not included, and owners need not exist. An edge stores its index in the owner's list, so
+// removing one of ten thousand dependents needs no search. Belongs to one loop.
 #pragma once
 
 #include <array>
@@ -19,14 +19,14 @@
 
 namespace holdfast::controllers {
 
-// The 128 bits of a UUID; of any other text a hash.
+// The 128 bits of a UUID, or a hash of any other text.
 struct Uid {
   std::array<uint64_t, 2> bits{};
   bool operator==(const Uid&) const = default;
   static Uid of(std::string_view text);
 };
 struct UidHash {
-  // Objects name the uids of their owners as they like.
+  // Keyed hash, because clients choose the uids in ownerReferences.
   size_t operator()(const Uid& uid) const {
     return hash_key({reinterpret_cast<const char*>(uid.bits.data()), sizeof uid.bits});
   }
@@ -35,19 +35,19 @@ struct UidHash {
 class OwnerGraph {
  public:
   struct Object {
-    uint32_t kind = 0;  // A number of the caller's.
+    uint32_t kind = 0;  // Assigned by the caller.
     std::string key;
   };
   struct Change {
     std::vector<Uid> gained, lost;
   };
 
-  // This object has these owners now, without repeats; none takes it out.
+  // Sets the owners of the object, without duplicates; an empty list removes the object.
   Change set(const Uid& object, uint32_t kind, std::string_view key, std::span<const Uid> owners);
 
   std::vector<Uid> dependents(const Uid& owner) const;
   bool has_dependents(const Uid& owner) const { return owned_.contains(owner); }
-  // Null: it names no owners. Valid until the next set().
+  // Null if the object has no owners. Valid until the next set().
   const Object* find(const Uid& object) const;
   std::vector<Uid> objects() const;
   size_t count() const { return objects_.size(); }

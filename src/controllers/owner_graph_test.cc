@@ -11,14 +11,14 @@ namespace {
 
 Uid uid(int i) { return Uid::of("object-" + std::to_string(i)); }
 
-TEST(OwnerGraph, a_uuid_is_its_bits_and_any_other_text_is_told_apart) {
+TEST(OwnerGraph, UuidsAreBitsAndOtherTextsAreHashed) {
   EXPECT_EQ(Uid::of("00112233-4455-6677-8899-aabbccddeeff").bits,
             (std::array<uint64_t, 2>{0x0011223344556677, 0x8899aabbccddeeff}));
   EXPECT_NE(Uid::of("a"), Uid::of("b"));
   EXPECT_NE(Uid::of("00112233-4455-6677-8899-AABBCCDDEEFF"), Uid::of("00112233-4455-6677-8899-aabbccddeeff"));
 }
 
-TEST(OwnerGraph, what_is_gained_and_lost_is_said_once) {
+TEST(OwnerGraph, SetReturnsGainedAndLostOwners) {
   OwnerGraph graph;
   const Uid a = uid(1), b = uid(2), child = uid(3);
   OwnerGraph::Change change = graph.set(child, 7, "ns/child", std::vector<Uid>{a, b});
@@ -34,14 +34,14 @@ TEST(OwnerGraph, what_is_gained_and_lost_is_said_once) {
   EXPECT_EQ(graph.count(), 0u);
 }
 
-TEST(OwnerGraph, an_object_belongs_to_the_kind_that_named_it_last) {
+TEST(OwnerGraph, ObjectBelongsToTheKindThatSetItLast) {
   OwnerGraph graph;
   graph.set(uid(1), 7, "ns/child", std::vector<Uid>{uid(2)});
   EXPECT_TRUE(graph.set(uid(1), 8, "ns/child", std::vector<Uid>{uid(2)}).gained.empty());
   EXPECT_EQ(graph.find(uid(1))->kind, 8u);
 }
 
-TEST(OwnerGraph, random_changes_leave_what_a_plain_map_has) {
+TEST(OwnerGraph, RandomChangesMatchAPlainMap) {
   std::mt19937 random(1);
   OwnerGraph graph;
   std::map<int, std::set<int>> plain;

@@ -7,7 +7,7 @@
 namespace holdfast::controllers {
 
 bool Pause::on() {
-  // Often enough to pause within a heartbeat of the other side, rarely enough to cost nothing.
+  // Short enough to pause within one heartbeat of the other side, long enough to be free.
   constexpr std::chrono::milliseconds kFresh{200};
   const auto now = clock_.monotonic();
   if (looked_at_.time_since_epoch().count() == 0 || now - looked_at_ >= kFresh) {

@@ -1,4 +1,4 @@
-// Whether a kube-controller-manager is active: then the embedded controllers pause, so that work is not done twice.
+// Whether a kube-controller-manager is active: the embedded controllers then pause, to avoid doing the same work twice.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@ namespace holdfast::controllers {
 
 class Pause {
  public:
-  // How long those that wait for its end may sleep between two looks.
+  // Sleep interval while waiting for the pause to end.
   static constexpr std::chrono::milliseconds kLook{500};
 
   Pause(api::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
 
-  // The Lease kube-system/kube-controller-manager is held and has not expired. Cheap enough to ask before every step.
-  // On the controllers' loop.
+  // Whether the Lease kube-system/kube-controller-manager is held and has not expired. Cheap enough to call before
+  // every step. Call on the controllers' loop.
   bool on();
 
  private:

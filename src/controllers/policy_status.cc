@@ -1,14 +1,14 @@
 #include "controllers/policy_status.h"
 
 #include <algorithm>
-#include <chrono>
-#include <set>
 #include <string>
 
+#include "base/api_version.h"
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/follow.h"
+#include "controllers/queued_work.h"
 #include "policy/policy.h"
 #include "resource/resource.h"
 #include "value/value.h"
@@ -16,10 +16,7 @@
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
 constexpr std::string_view kCollection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-constexpr auto kRetry = 200ms;
 
 Value warnings_value(Arena& arena, std::span<const policy::TypeWarning> warnings) {
   ListBuilder list(arena);
@@ -46,41 +43,20 @@ struct PolicyStatus::State {
 
   // Owned by the loop.
   Followed policies;
-  std::set<std::string> waiting;  // Names of policies to look at.
-  bool working = false;
+  QueuedWork work{tasks, &pause, [this](std::string name) { return look(std::move(name)); }};
 
   Task<void> follow_policies() {
     return follow(
         tasks, *api.cache_of("admissionregistration.k8s.io", "validatingadmissionpolicies"), policies, [] {},
         [this](const cache::Delivery& delivery) {
           if (delivery.type == cache::EventType::Bookmark || delivery.type == cache::EventType::Deleted) return;
-          waiting.emplace(delivery.object()->name());
-          if (working) return;
-          working = true;
-          tasks.run(work());
+          work.request(delivery.object()->name());
         });
   }
 
-  Task<void> work() {
-    while (!waiting.empty() && !tasks.closing()) {
-      if (pause.on()) {
-        co_await tasks.sleep(Pause::kLook);
-        continue;
-      }
-      const std::string name = *waiting.begin();
-      waiting.erase(waiting.begin());
-      if (!co_await look(name)) {
-        co_await tasks.sleep(kRetry);
-        waiting.insert(name);
-      }
-    }
-    working = false;
-  }
-
-  // The types of a kind; null: it is not served, or nothing is known of it.
+  // The types of a kind; null if it is not served or has no schema.
   Task<std::shared_ptr<const cel::SchemaTypes>> types_of(std::string group, std::string version, std::string kind) {
-    const std::string path = group.empty() ? "/openapi/v3/api/" + version : "/openapi/v3/apis/" + group + "/" + version;
-    Result<net::ClientResponse> answer = co_await calls.call("GET", path);
+    Result<net::ClientResponse> answer = co_await calls.call("GET", "/openapi/v3" + api_path(group, version));
     if (!answer || answer->status != 200) co_return nullptr;
     Arena arena;
     Result<Value> document = codec::decode_json(arena, answer->body);

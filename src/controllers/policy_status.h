@@ -1,5 +1,5 @@
-// Type checking of ValidatingAdmissionPolicies, controller "validatingadmissionpolicy-status-controller": a policy's
-// status says what the types of the objects it matches have to say about its expressions, and of which generation.
+// Type checking of ValidatingAdmissionPolicies, controller "validatingadmissionpolicy-status-controller": records in a
+// policy's status the type errors of its expressions for the types it matches, and the observed generation.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace holdfast::controllers {
 
-// Runs on one loop, follows the policies by watch.
+// Runs on one loop; watches the policies.
 class PolicyStatus {
  public:
   PolicyStatus(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause);

@@ -18,15 +18,15 @@
 namespace holdfast::controllers {
 namespace {
 
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 namespace quota = admission::quota;
 
-constexpr auto kSoon = 5ms;            // Lets what happens together be counted together.
-constexpr auto kAfterCharge = 1000ms;  // A charge is right unless its write failed.
+constexpr auto kSoon = 5ms;            // Batches changes that happen together.
+constexpr auto kAfterCharge = 1000ms;  // A charge is correct unless its write failed.
 constexpr auto kRetry = 50ms;
 constexpr auto kRegistryLook = 250ms;
-constexpr auto kPodsEnd = 5000ms;  // Pods whose time to end is over stop counting without an event.
-// Objects looked into before others get their turn on the loop.
+constexpr auto kPodsEnd = 5000ms;  // Pods whose grace period ends stop counting without an event.
+// Number of objects examined before yielding the loop.
 constexpr size_t kAtATime = 256;
 
 }  // namespace
@@ -50,12 +50,12 @@ struct QuotaController::State {
 
   // Owned by the loop.
   Followed quotas;
-  std::map<std::string, std::set<std::string>, std::less<>> by_namespace;  // Keys of the quotas there are.
-  std::map<const types::Resource*, std::unique_ptr<Kind>> kinds;           // Followed, since some quota counts them.
-  std::set<std::pair<std::string, net::Millis>> planned;  // Keys that will be counted, after how long ...
-  std::set<std::string> counting;                         // ... and those being counted.
+  std::map<std::string, std::set<std::string>, std::less<>> by_namespace;  // Keys of existing quotas.
+  std::map<const types::Resource*, std::unique_ptr<Kind>> kinds;           // Watched, because some quota counts them.
+  std::set<std::pair<std::string, net::Millis>> planned;                   // Keys to be counted, and the delay ...
+  std::set<std::string> counting;                                          // ... and those being counted.
 
-  // --- Following ---
+  // --- Watching ---
 
   Task<void> follow_quotas() {
     return controllers::follow(
@@ -129,7 +129,7 @@ struct QuotaController::State {
         continue;
       }
       if (!is_served(kind)) co_return;
-      // What happened before it was followed.
+      // Changes before the watch started.
       plan_all();
       kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
       const std::shared_ptr<cache::Watcher> mine = kind.watcher;
@@ -138,8 +138,9 @@ struct QuotaController::State {
         co_await mine->next(tasks.loop(), events);
         if (events.empty()) break;
         for (const cache::Delivery& event : events) {
-          if (!event.object() || event.type == cache::EventType::Added) continue;  // What is new was charged.
-          if (event.type == cache::EventType::Modified && quota::counts_alone(*kind.resource)) continue;
+          // New objects were charged by admission.
+          if (!event.object() || event.type == cache::EventType::Added) continue;
+          if (event.type == cache::EventType::Modified && quota::counts_objects_only(*kind.resource)) continue;
           const auto found = by_namespace.find(event.object()->namespace_name());
           if (found == by_namespace.end()) continue;
           for (const std::string& key : found->second) plan(key, kSoon);
@@ -171,7 +172,7 @@ struct QuotaController::State {
     co_await tasks.sleep(delay);
     planned.erase(std::pair(key, delay));
     if (tasks.closing()) co_return;
-    if (!counting.insert(key).second) {  // What it counts now may be old already.
+    if (!counting.insert(key).second) {  // The count in progress may already be out of date.
       plan(key, kRetry);
       co_return;
     }
@@ -179,7 +180,7 @@ struct QuotaController::State {
     counting.erase(key);
   }
 
-  // True if the status is up to date.
+  // Returns true if the status is up to date.
   Task<bool> settle(const std::string& key) {
     if (pause.on()) {
       co_await tasks.sleep(Pause::kLook);
@@ -195,7 +196,7 @@ struct QuotaController::State {
     if (!found || answer->status != 200) co_return false;
     const std::string ns(namespace_of(resource, key));
     follow_counted(*found);
-    // A charge that came before this look changed the quota, or has its object stored by now: see write/quota.h.
+    // Any earlier charge is reflected in the quota just read, or its object is already stored: see write/quota.h.
     if (api.charges_quota(ns)) co_return false;
     const Value* spec = found->find("spec");
     const quota::Usage hard = spec == nullptr ? quota::Usage() : quota::usage_in(*spec, "hard");
@@ -230,7 +231,7 @@ struct QuotaController::State {
       cache::ListRequest request;
       request.scope = ns + "/";
       const cache::ListPage page = snapshot->list(request);
-      if (quota::counts_alone(resource)) {
+      if (quota::counts_objects_only(resource)) {
         if (!quota::in_scopes(resource, tree, Value::null())) continue;
         for (const std::string& name : names) {
           used[name] = codec::Quantity::of(static_cast<int64_t>(page.entries.size()));
@@ -255,9 +256,9 @@ struct QuotaController::State {
     co_return used;
   }
 
-  std::set<std::string> pods_end;  // Namespaces in which pods are about to end.
+  std::set<std::string> pods_end;  // Namespaces with pods about to terminate.
 
-  // A kind that comes is counted by quotas that name it already.
+  // A new kind may already be counted by existing quotas.
   Task<void> watch_registry() {
     uint64_t seen = api.registry().version();
     while (!tasks.closing()) {

@@ -1,8 +1,8 @@
-// Keeps the status of ResourceQuotas, controller "resourcequota": what is hard, and what is used. Admission charges
-// what is written (write/quota.h); this counts again when a quota is created or changed, when something that it counts
-// is deleted or changed, and a moment after every charge, in case its write failed.
+// Maintains the status of ResourceQuotas (hard and used), controller "resourcequota". Admission charges writes
+// (write/quota.h); this recalculates usage when a quota is created or changed, when a counted object is deleted or
+// changed, and shortly after every charge, in case its write failed.
 //
-// Follows quotas, and of everything else only the kinds that some quota counts.
+// Watches quotas, and only those kinds that some quota counts.
 #pragma once
 
 #include <memory>

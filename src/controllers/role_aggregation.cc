@@ -16,8 +16,7 @@ namespace holdfast::controllers {
 namespace {
 
 constexpr std::string_view kCollection = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-// Between attempts that fail, twice as long each time: what keeps one from succeeding may last, such as a policy that
-// cannot be read.
+// Exponential backoff between failed attempts: the cause may persist, such as a policy that cannot be decoded.
 constexpr std::chrono::milliseconds kFirstRetry{200}, kLastRetry{5000};
 
 }  // namespace
@@ -34,7 +33,7 @@ struct RoleAggregation::State {
 
   // Owned by the loop.
   Followed roles;
-  bool changed = false;  // Since the last look began.
+  bool changed = false;  // Since the last pass began.
   bool looking = false;
 
   Task<void> follow_roles() {
@@ -48,7 +47,7 @@ struct RoleAggregation::State {
         });
   }
 
-  // Roles choose roles that are made of others in turn: again until nothing changes.
+  // Roles may aggregate other aggregated roles: repeat until nothing changes.
   Task<void> settle() {
     std::chrono::milliseconds retry = kFirstRetry;
     while (changed && !tasks.closing()) {
@@ -68,7 +67,7 @@ struct RoleAggregation::State {
     looking = false;
   }
 
-  // All of them each time: they are few, and who depends on whom is not known.
+  // Processes all roles each time: there are few, and their dependencies are not tracked.
   Task<bool> look() {
     Result<net::ClientResponse> answer = co_await calls.call("GET", std::string(kCollection));
     if (!answer || answer->status != 200) co_return false;
@@ -99,7 +98,7 @@ struct RoleAggregation::State {
             codec::encode_json_string(name) + R"(},"rules":)" + codec::encode_json(rules) + "}",
         "application/apply-patch+yaml");
     if (answer && answer->status < 300) co_return true;
-    log::warning("the rules of a role could not be united",
+    log::warning("cannot update the rules of an aggregated role",
                  {{"role", name}, {"answer", answer ? answer->body : answer.error().message}});
     co_return false;
   }

@@ -1,5 +1,5 @@
-// ClusterRole aggregation, controller "clusterrole-aggregation-controller": a role with an aggregationRule has the
-// rules of the roles that its selectors choose. Without it admin, edit and view are empty.
+// ClusterRole aggregation, controller "clusterrole-aggregation-controller": a role with an aggregationRule gets the
+// rules of all roles that match its selectors. Without it, admin, edit and view are empty.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace holdfast::controllers {
 
-// Runs on one loop, follows the ClusterRoles by watch.
+// Runs on one loop; watches ClusterRoles.
 class RoleAggregation {
  public:
   RoleAggregation(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause);

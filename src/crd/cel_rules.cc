@@ -1,4 +1,4 @@
-// x-kubernetes-validations: what is refused with a definition, and the rules of its objects.
+// x-kubernetes-validations: validation of the rules in a definition, and their evaluation on objects.
 #include <algorithm>
 #include <cstdio>
 
@@ -26,12 +26,12 @@ std::string cost_message(std::string_view what, uint64_t cost, uint64_t limit) {
 
 uint64_t product(uint64_t a, uint64_t b) { return a != 0 && UINT64_MAX / a < b ? UINT64_MAX : a * b; }
 
-// Adds up all rules, and remembers the most expensive.
+// Sums up the cost of all rules and keeps the most expensive ones.
 class TotalCost {
  public:
   void observe(std::string place, uint64_t cost) {
     total_ = UINT64_MAX - total_ < cost ? UINT64_MAX : total_ + cost;
-    if (cost < cel::kSchemaEstimateLimit / 100) return;  // Below one percent.
+    if (cost < cel::kSchemaEstimateLimit / 100) return;  // Less than one percent of the limit.
     most_.emplace_back(cost, std::move(place));
     std::stable_sort(most_.begin(), most_.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     if (most_.size() > 4) most_.resize(4);
@@ -85,8 +85,8 @@ void validate_rules(const Value& schema, const std::set<std::string>& without, b
   for (const SchemaRules::Rule& rule : rules->rules()) {
     const std::string holder = root + (rule.schema_path.empty() ? "" : "." + rule.schema_path);
     if (without.contains(holder)) continue;
-    if (rule.problem == SchemaRules::kInvisible) {
-      if (rule.index > 0) continue;  // It is said once of a schema.
+    if (rule.problem == SchemaRules::kUntypedSchemaProblem) {
+      if (rule.index > 0) continue;  // Reported once per schema.
       const std::string all = holder + ".x-kubernetes-validations";
       errors.internal(Path(all),
                       "internal error: failed to construct type information for x-kubernetes-validations rules: unable "
@@ -145,7 +145,7 @@ std::vector<std::string> rule_warnings(const Version& version, const Value& obje
 void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors) {
   const cel::SchemaRules* rules = version.rules == nullptr ? nullptr : version.rules->get();
   if (rules == nullptr) return;
-  // What does not fit its schema is not looked at by expressions written for it.
+  // Expressions are not evaluated on values that do not match their schema.
   for (const Cause& cause : errors.all()) {
     static constexpr std::string_view kStopping[] = {"FieldValueNotSupported", "FieldValueRequired",
                                                      "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"};

@@ -1,7 +1,7 @@
-// CustomResourceDefinitions: the rules of a definition, what it makes the server serve, and the rules of its objects.
+// CustomResourceDefinitions: their validation, the resources they define, and the validation of their objects.
 //
-// Everything here is a plain function on Values, or an immutable Definition; who stores definitions and keeps the
-// registry current is the server.
+// Everything here is a pure function on Values or an immutable Definition; storing definitions and keeping the registry
+// current is up to the server.
 #pragma once
 
 #include <memory>
@@ -28,49 +28,49 @@ namespace holdfast::crd {
 
 // --- The definition itself (apiextensions.k8s.io/v1 CustomResourceDefinition in canonical form) ------------------
 
-// 422 with every cause, metadata's included. `old` is null for a create.
+// 422 with all causes, including those of the metadata. `old` is null for a create.
 Result<Unit> validate_definition(const Value& definition, const Value* old);
 Result<Unit> validate_definition_status(const Value& next, const Value& old);
-// Warning headers: formats that are not checked; on update only new ones.
+// Warning header texts: unrecognized formats; on update only new ones.
 std::vector<std::string> definition_warnings(const Value& definition, const Value* old);
 
-// As kube-apiserver stores it (v1beta1), and back from whichever version was stored.
+// Converts to the version stored by kube-apiserver (v1beta1), and back from any stored version.
 Value stored_definition(Arena& arena, const Value& definition);
 Value served_definition(Arena& arena, const Value& stored);
 
 // --- Lifecycle ----------------------------------------------------------------------------------------------------
 
-// Names that other established definitions of the same group hold.
+// Names taken by other established definitions of the same group.
 struct TakenNames {
   std::vector<std::string> resources;  // Plurals, singulars, short names.
   std::vector<std::string> kinds;      // Kinds and list kinds.
 };
 TakenNames taken_names(std::span<const Value> others_of_group);
 
-// What the naming controller makes of a definition: acceptedNames, NamesAccepted, and Established=False where it was
-// never true. The same Value when there is nothing to change.
+// Does the work of the naming controller: sets acceptedNames, NamesAccepted, and Established=False if it was never
+// true. Returns the same Value if nothing changes.
 Value accept_names(Arena& arena, const Value& definition, const TakenNames& taken, UnixTime now);
-// Established=True once the names are accepted.
+// Sets Established=True once the names are accepted.
 Value establish(Arena& arena, const Value& definition, UnixTime now);
-// Sets a condition (type, status, reason, message); lastTransitionTime moves only with the status.
+// Sets a condition (type, status, reason, message); lastTransitionTime changes only with the status.
 Value with_condition(Arena& arena, const Value& definition, std::string_view type, std::string_view status,
                      std::string_view reason, std::string_view message, UnixTime now);
 bool has_condition(const Value& definition, std::string_view type, std::string_view status);
 
 inline constexpr std::string_view kCleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-// --- What a definition serves -------------------------------------------------------------------------------------
+// --- Resources of a definition ------------------------------------------------------------------------------------
 
 struct ScalePaths {
-  std::vector<std::string> spec_replicas, status_replicas, label_selector;    // Keys; an empty selector path: none.
-  std::string spec_replicas_text, status_replicas_text, label_selector_text;  // As written, for errors.
+  std::vector<std::string> spec_replicas, status_replicas, label_selector;    // Keys; label_selector may be empty.
+  std::string spec_replicas_text, status_replicas_text, label_selector_text;  // As written, for error messages.
 };
 
-// The CEL rules of a schema, compiled when the first object is validated by them.
+// The CEL rules of a schema, compiled on first use.
 class LazyRules {
  public:
   explicit LazyRules(std::shared_ptr<const schema::Schema> schema) : schema_(std::move(schema)) {}
-  const cel::SchemaRules* get() const;  // Null: there are none.
+  const cel::SchemaRules* get() const;  // Null if there are none.
 
  private:
   const std::shared_ptr<const schema::Schema> schema_;
@@ -79,18 +79,18 @@ class LazyRules {
 };
 
 struct Version {
-  const types::Resource* resource = nullptr;  // Lives as long as the Definition.
+  const types::Resource* resource = nullptr;  // Valid as long as the Definition.
   std::shared_ptr<const schema::Schema> schema;
-  std::shared_ptr<const schema::Schema> published;  // In OpenAPI: the same, or none if it is not structural.
+  std::shared_ptr<const schema::Schema> published;  // For OpenAPI: the same, or null if it is not structural.
   std::shared_ptr<const LazyRules> rules;
   bool served = false, storage = false;
-  std::string deprecation_warning;  // Empty: not deprecated.
+  std::string deprecation_warning;  // Empty if not deprecated.
   bool has_status = false;
   std::optional<ScalePaths> scale;
   std::vector<std::string> selectable_fields;  // "spec.color"
 };
 
-// An immutable view of one definition, rebuilt whenever it changes.
+// An immutable view of one definition, rebuilt on every change.
 class Definition {
  public:
   // The definition must be valid.
@@ -98,14 +98,15 @@ class Definition {
 
   std::string_view name() const { return name_; }  // metadata.name
   std::string_view uid() const { return uid_; }
-  int64_t generation() const { return generation_; }
+  // Definitions with equal specs have equal hashes, within one process.
+  uint64_t spec_hash() const { return spec_hash_; }
   bool serves() const { return serves_; }            // NamesAccepted or Established.
-  bool established() const { return established_; }  // In discovery.
-  bool terminating() const { return terminating_; }  // Creating is rejected.
+  bool established() const { return established_; }  // Shown in discovery.
+  bool terminating() const { return terminating_; }  // Creates are rejected.
   std::span<const Version> versions() const { return versions_; }
   const Version* find(std::string_view version) const;
   const Version& storage_version() const;
-  // spec.conversion; null for the strategy None.
+  // spec.conversion; null for strategy None.
   const Value* conversion_webhook() const { return webhook_.is_null() ? nullptr : &webhook_; }
   size_t bytes() const;
 
@@ -113,30 +114,29 @@ class Definition {
   Definition() = default;
   Arena arena_{1024};
   std::string name_, uid_;
-  int64_t generation_ = 0;
+  uint64_t spec_hash_ = 0;
   bool serves_ = false, established_ = false, terminating_ = false;
   std::vector<Version> versions_;
   Value webhook_;
 };
 
-// --- Its objects --------------------------------------------------------------------------------------------------
+// --- Objects ------------------------------------------------------------------------------------------------------
 
-// The checks of an object against its version, in Kubernetes' order: metadata, schema, scale paths, embedded metadata,
-// list uniqueness, CEL rules. `old` is null for a create; errors at nodes that did not change are forgiven
-// (ratcheting).
+// Validates an object against its version, in Kubernetes' order: metadata, schema, scale paths, embedded metadata, list
+// uniqueness, CEL rules. `old` is null for a create; errors at unchanged nodes are ignored (ratcheting).
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
-// The same for a write through /status: only status is examined.
+// Same for a write through /status: only status is validated.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);
-// CEL rules that fail on parts of a valid object that did not change: what a client is warned of. Runs the rules again,
-// which costs little beside an update's write.
+// Warnings for CEL rules that fail on unchanged parts of a valid object. Evaluates the rules again, which is cheap
+// compared with the write itself.
 std::vector<std::string> rule_warnings(const Version& version, const Value& object, const Value& old);
 
-// The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) when spec.replicas is absent.
+// The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) if spec.replicas is absent.
 Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& object);
-// Puts spec.replicas of a Scale into the object.
+// Copies spec.replicas of a Scale into the object.
 Result<Value> with_scale(Arena& arena, const ScalePaths& paths, const Value& object, const Value& scale);
 
-// A selectable field's value as selectors compare it; "" when it is absent.
+// The value of a selectable field for comparison with selectors; "" if absent.
 std::string selectable_value(const Value& object, std::string_view field);
 
 }  // namespace holdfast::crd

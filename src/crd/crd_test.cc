@@ -41,11 +41,11 @@ struct Fixture : testing::Test {
 };
 using CrdTest = Fixture;
 
-TEST_F(CrdTest, AGoodDefinitionPasses) {
+TEST_F(CrdTest, ValidDefinitionPasses) {
   EXPECT_EQ(problem(definition(R"({"type":"object","properties":{"spec":{"type":"object"}}})")), "");
 }
 
-TEST_F(CrdTest, RulesThatDoNotCompileOrCostTooMuchAreRefused) {
+TEST_F(CrdTest, RejectsRulesThatDoNotCompileOrCostTooMuch) {
   const std::string unknown = problem(definition(
       R"({"type":"object","properties":{"spec":{"type":"object","x-kubernetes-validations":[{"rule":"self.b > 1"}],)"
       R"("properties":{"a":{"type":"integer"}}}}})"));
@@ -61,7 +61,7 @@ TEST_F(CrdTest, RulesThatDoNotCompileOrCostTooMuchAreRefused) {
       << costly;
 }
 
-TEST_F(CrdTest, RulesAreCompiledWhereTheirOwnSchemaIsRight) {
+TEST_F(CrdTest, RulesAreCompiledOnlyBelowValidSchemas) {
   const std::string bad_rule = R"("x-kubernetes-validations":[{"rule":"self.nope"}])";
   const std::string bad_message = R"("x-kubernetes-validations":[{"rule":"self.nope","message":" "}])";
   const auto of = [&](const std::string& a, const std::string& b) {
@@ -103,18 +103,18 @@ TEST_F(CrdTest, FieldPathsAndUntypedSchemasOfRules) {
             "schema to CEL declarations");
 }
 
-TEST_F(CrdTest, RulesRunOverObjects) {
+TEST_F(CrdTest, RulesAreEvaluatedOnObjects) {
   const std::string schema =
       R"({"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"x-kubernetes-validations":[)"
       R"({"rule":"self.n <= self.m","message":"n must not exceed m"}]})";
   EXPECT_EQ(object_problem(schema, R"({"n":1,"m":2})"), "");
   EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})"),
             "Thing.example.com \"t\" is invalid: spec: Invalid value: n must not exceed m");
-  // What did not change is forgiven.
+  // Errors at unchanged values are ignored.
   EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})", R"({"n":3,"m":2})"), "");
 }
 
-TEST_F(CrdTest, ARuleThatFailsOnWhatDidNotChangeWarns) {
+TEST_F(CrdTest, RuleFailingOnUnchangedValueWarns) {
   const auto made = Definition::make(definition(
       R"({"type":"object","properties":{"spec":{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer",)"
       R"("x-kubernetes-validations":[{"rule":"self < 5","message":"m is too large"}]}},)"
@@ -126,11 +126,11 @@ TEST_F(CrdTest, ARuleThatFailsOnWhatDidNotChangeWarns) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(warnings(R"({"n":1,"m":7})", R"({"n":2,"m":7})"), Texts({"spec.m: Invalid value: 7: m is too large"}));
   EXPECT_EQ(warnings(R"({"n":1,"m":3})", R"({"n":2,"m":3})"), Texts());
-  // What changed is an error, not a warning.
+  // For a changed value it is an error, not a warning.
   EXPECT_EQ(warnings(R"({"n":1,"m":8})", R"({"n":1,"m":7})"), Texts());
 }
 
-TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
+TEST_F(CrdTest, SchemaErrorsHaveKubernetesPaths) {
   const std::string prefix =
       "CustomResourceDefinition.apiextensions.k8s.io \"things.example.com\" is invalid: "
       "spec.validation.openAPIV3Schema.";
@@ -158,7 +158,7 @@ TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
        "properties[a].default: Invalid value: 3: failed rule: self > 5"},
       {R"({"type":"object","properties":{"a":{"type":"object","default":{"c":1,"b":2},"properties":{"c":{"type":"string"}}}}})",
        nullptr},
-      // A default below additionalProperties is not looked at, and neither are alternatives below the root.
+      // Defaults below additionalProperties are not checked, nor are alternatives below the root.
       {R"({"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string","default":1}}}})",
        ""},
       {R"({"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}},"anyOf":[{"properties":{"c":{"minLength":1}}}]}}})",
@@ -181,7 +181,7 @@ TEST_F(CrdTest, SchemaFaultsAreNamedWhereKubernetesNamesThem) {
   }
 }
 
-// The causes of a refusal, each as "field: message", with `at` for the common start of the paths.
+// The causes of an error, each as "field: message", with `at` abbreviated to "~" in the paths.
 std::vector<std::string> causes(const Result<Unit>& result, const std::string& at) {
   std::vector<std::string> texts;
   if (result) return texts;
@@ -192,18 +192,18 @@ std::vector<std::string> causes(const Result<Unit>& result, const std::string& a
   return texts;
 }
 
-TEST_F(CrdTest, SeveralMistakesAtOnceComeInKubernetesOrder) {
+TEST_F(CrdTest, ErrorsAreInKubernetesOrder) {
   using Texts = std::vector<std::string>;
   const auto of = [&](const std::string& schema, const std::string& extra = "") {
     return causes(validate_definition(definition(schema, extra), nullptr), "spec.validation.openAPIV3Schema");
   };
-  // What is wrong with the form is sorted by its text, then come the keywords.
+  // Structural errors come first, sorted by text, then keyword errors.
   EXPECT_EQ(of(R"({"type":"object","properties":{"b":{"nullable":true},"a":{"type":"array"},"c":{"type":"text"}}})"),
             Texts({"~.properties[a].items: Required value: must be specified",
                    "~.properties[b].type: Required value: must not be empty for specified object fields",
                    "~.properties[c].type: Unsupported value: \"text\": supported values: \"array\", \"boolean\", "
                    "\"integer\", \"number\", \"object\", \"string\""}));
-  // Keywords without a place in the structural form: nothing is said of the form, and what they hold is checked.
+  // Keywords without a structural form suppress structural errors, and their content is checked.
   EXPECT_EQ(
       of(R"({"type":"object","properties":{"a":{}},"definitions":{"d":{"type":"text"}},"dependencies":{"a":["b"]}})"),
       Texts({"~.definitions: Forbidden: definitions is not supported",
@@ -212,13 +212,13 @@ TEST_F(CrdTest, SeveralMistakesAtOnceComeInKubernetesOrder) {
              "\"integer\", \"number\", \"object\", \"string\""}));
   EXPECT_EQ(of(R"({"type":"object","$schema":"http://json-schema.org/draft-04/schema#"})"),
             Texts({"~: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"}));
-  // A default is measured by the schema even where it has fields too many; maps are shown sorted.
+  // A default with unknown fields is still validated against the schema; maps are shown sorted.
   EXPECT_EQ(
       of(R"({"type":"object","properties":{"a":{"type":"object","default":{"y":1,"b":2},"properties":{"b":{"type":"string"}}}}})"),
       Texts({"~.properties[a].default: Invalid value: {\"b\":2,\"y\":1}: must not have unknown fields",
              "~.properties[a].default.b: Invalid value: \"integer\": b in body must be of type string: "
              "\"integer\""}));
-  // Keys of lists, one by one.
+  // Each key of a keyed list is checked.
   EXPECT_EQ(
       of(R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["x","o","x"],)"
          R"("items":{"type":"object","required":["o"],"properties":{"o":{"type":"object"}}}}}})"),
@@ -230,13 +230,13 @@ TEST_F(CrdTest, SeveralMistakesAtOnceComeInKubernetesOrder) {
              "names of item properties",
              "~.properties[l].x-kubernetes-list-map-keys: Invalid value: [\"x\",\"o\",\"x\"]: must not contain "
              "duplicate entries"}));
-  // A set that is no list is not asked about its items.
+  // Items are not checked if the type of the set is not array.
   EXPECT_EQ(
       of(R"({"type":"object","properties":{"l":{"type":"object","x-kubernetes-list-type":"set","items":{"type":"object"}}}})"),
       Texts({"~.properties[l].type: Invalid value: \"object\": must be array if x-kubernetes-list-type is specified"}));
 }
 
-TEST_F(CrdTest, SelectableFieldsAreFoundInTheSchema) {
+TEST_F(CrdTest, SelectableFieldsAreResolvedInTheSchema) {
   using Texts = std::vector<std::string>;
   const auto of = [&](const std::string& fields) {
     return causes(
@@ -271,7 +271,7 @@ TEST_F(CrdTest, SelectableFieldsAreFoundInTheSchema) {
              "~[2].jsonPath: Duplicate value: \".spec.n\"", "~[3].jsonPath: Required value"}));
 }
 
-TEST_F(CrdTest, FieldsOfASchemaWithoutAStructuralFormCannotBeFound) {
+TEST_F(CrdTest, SelectableFieldsCannotBeResolvedWithoutStructuralForm) {
   const auto found =
       causes(validate_definition(definition(R"({"type":"object","$ref":"#/a","properties":{"a":{"type":"string"}},)"
                                             R"("x-kubernetes-validations":[{"rule":"true","fieldPath":".nope"}]})",
@@ -283,7 +283,7 @@ TEST_F(CrdTest, FieldsOfASchemaWithoutAStructuralFormCannotBeFound) {
                                              "not supported"}));
 }
 
-TEST_F(CrdTest, TheSchemaOfADefinitionWithStatusIsShownAsGoHoldsIt) {
+TEST_F(CrdTest, SchemaWithStatusIsPrintedAsTheGoStruct) {
   const auto found =
       causes(validate_definition(
                  definition(R"({"type":"object","maxProperties":3})", R"(,"subresources":{"status":{}})"), nullptr),
@@ -301,7 +301,7 @@ TEST_F(CrdTest, TheSchemaOfADefinitionWithStatusIsShownAsGoHoldsIt) {
       << found[0];
 }
 
-TEST_F(CrdTest, AWebhookForConversionIsCheckedLikeOthers) {
+TEST_F(CrdTest, ConversionWebhookIsValidatedLikeOtherWebhooks) {
   using Texts = std::vector<std::string>;
   const auto with = [&](const std::string& conversion) {
     const Value plain = definition(R"({"type":"object"})");
@@ -326,7 +326,7 @@ TEST_F(CrdTest, AWebhookForConversionIsCheckedLikeOthers) {
              "~conversionReviewVersions: Invalid value: [\"v2\",\"v2\"]: must include at least one of v1, v1beta1"}));
 }
 
-TEST_F(CrdTest, AnUpdateAsksForNothingThatTheStoredDefinitionDoesNotHoldTo) {
+TEST_F(CrdTest, UpdateWaivesRequirementsTheStoredDefinitionDoesNotMeet) {
   const std::string_view preserve[] = {"spec", "preserveUnknownFields"};
   const auto stored = [&](const std::string& schema) {
     return with_path(arena, definition(schema), preserve, Value::boolean(true));
@@ -334,12 +334,12 @@ TEST_F(CrdTest, AnUpdateAsksForNothingThatTheStoredDefinitionDoesNotHoldTo) {
   const Value loose = stored(R"({"type":"object","properties":{"a":{}}})");
   EXPECT_NE(problem(loose), "");
   EXPECT_EQ(problem(loose, &loose), "");
-  // Extensions need a structural schema, and so does pruning.
+  // Extensions require a structural schema, and so does pruning.
   EXPECT_NE(
       problem(stored(R"({"type":"object","properties":{"a":{},"b":{"x-kubernetes-int-or-string":true}}})"), &loose),
       "");
   EXPECT_NE(problem(definition(R"({"type":"object","properties":{"a":{}}})"), &loose), "");
-  // Items of a set that are not atomic, keys that may be absent.
+  // Non-atomic items of a set, and keys that may be absent.
   for (
       const char* list :
       {R"("x-kubernetes-list-type":"set","items":{"type":"object"})",
@@ -350,7 +350,7 @@ TEST_F(CrdTest, AnUpdateAsksForNothingThatTheStoredDefinitionDoesNotHoldTo) {
   }
 }
 
-TEST_F(CrdTest, AWarningOfADeprecatedVersionIsPrintable) {
+TEST_F(CrdTest, DeprecationWarningMustBePrintable) {
   EXPECT_EQ(
       causes(validate_definition(
                  definition(R"({"type":"object"})", R"(,"deprecated":true,"deprecationWarning":"go\tnow")"), nullptr),
@@ -359,7 +359,7 @@ TEST_F(CrdTest, AWarningOfADeprecatedVersionIsPrintable) {
                                 "characters; non-printable character found at index 2"}));
 }
 
-TEST_F(CrdTest, ColumnsAreCheckedAtTheTopWhenAllVersionsShareThem) {
+TEST_F(CrdTest, ColumnsSharedByAllVersionsAreReportedInTheSpec) {
   EXPECT_EQ(
       problem(definition(
           R"({"type":"object"})",
@@ -371,7 +371,7 @@ TEST_F(CrdTest, ColumnsAreCheckedAtTheTopWhenAllVersionsShareThem) {
       "spec.additionalPrinterColumns[1].name: Required value]");
 }
 
-TEST_F(CrdTest, AProtectedGroupNeedsApproval) {
+TEST_F(CrdTest, ProtectedGroupRequiresApproval) {
   EXPECT_EQ(
       problem(definition(R"({"type":"object"})", "", "x.k8s.io")),
       "CustomResourceDefinition.apiextensions.k8s.io \"things.x.k8s.io\" is invalid: "
@@ -379,7 +379,7 @@ TEST_F(CrdTest, AProtectedGroupNeedsApproval) {
       "approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111");
 }
 
-TEST_F(CrdTest, GroupAndPluralNeverChange) {
+TEST_F(CrdTest, GroupAndPluralAreImmutable) {
   const Value old = definition(R"({"type":"object"})");
   const Value next =
       with_path(arena, old, std::vector<std::string_view>{"spec", "names", "plural"}, Value::string("others"));
@@ -389,10 +389,10 @@ TEST_F(CrdTest, GroupAndPluralNeverChange) {
 }
 
 struct ObjectCase {
-  const char *name, *schema, *spec, *want;  // `want` after the common start.
+  const char *name, *schema, *spec, *want;  // `want` without the common prefix.
 };
 
-TEST_F(CrdTest, ObjectsAreRefusedInKubernetesWords) {
+TEST_F(CrdTest, ObjectErrorsMatchKubernetes) {
   const ObjectCase kCases[] = {
       {"too short", R"({"type":"object","properties":{"s":{"type":"string","minLength":3}}})", R"({"s":"ab"})",
        "spec.s: Invalid value: \"ab\": spec.s in body should be at least 3 chars long"},
@@ -432,13 +432,13 @@ TEST_F(CrdTest, ObjectsAreRefusedInKubernetesWords) {
   }
 }
 
-TEST_F(CrdTest, WhatDidNotChangeIsForgiven) {
+TEST_F(CrdTest, UnchangedValuesAreNotValidatedAgain) {
   const char* schema = R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"string"}}})";
   EXPECT_EQ(object_problem(schema, R"({"a":"toolong","b":"new"})", R"({"a":"toolong","b":"old"})"), "");
   EXPECT_NE(object_problem(schema, R"({"a":"toolong2"})", R"({"a":"toolong"})"), "");
 }
 
-TEST_F(CrdTest, NamesAreAcceptedAndConflictsTold) {
+TEST_F(CrdTest, NamesAreAcceptedAndConflictsReported) {
   const Value wanted = definition(R"({"type":"object"})");
   const Value accepted = accept_names(arena, wanted, {}, kNow);
   EXPECT_EQ(
@@ -455,7 +455,7 @@ TEST_F(CrdTest, NamesAreAcceptedAndConflictsTold) {
   EXPECT_EQ(conflict.text_at("status", "acceptedNames", "kind"), "Thing");
 }
 
-TEST_F(CrdTest, AnInvalidBundleOfAWebhookIsToldOnce) {
+TEST_F(CrdTest, InvalidWebhookBundleIsReportedOnce) {
   const Value conversion = parse(R"({"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"aGVsbG8="}}})");
   Value wanted = definition(R"({"type":"object"})");
   wanted = with_member(arena, wanted, "spec", with_member(arena, *wanted.find("spec"), "conversion", conversion));
@@ -465,7 +465,7 @@ TEST_F(CrdTest, AnInvalidBundleOfAWebhookIsToldOnce) {
   EXPECT_TRUE(establish(arena, told, kNow).same(told));
 }
 
-TEST_F(CrdTest, ADefinitionBecomesResources) {
+TEST_F(CrdTest, DefinitionYieldsResources) {
   Value written = definition(
       R"({"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"}}}}})",
       R"(,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},"additionalPrinterColumns":[{"name":"R","type":"integer","jsonPath":".spec.replicas"}])");
@@ -486,7 +486,7 @@ TEST_F(CrdTest, ADefinitionBecomesResources) {
   EXPECT_LT(made->bytes(), 100u * 1024);
 }
 
-TEST_F(CrdTest, WhatIsNotStructuralIsNotPublished) {
+TEST_F(CrdTest, NonStructuralSchemaIsNotPublished) {
   for (const bool structural : {true, false}) {
     const Value written = definition(structural ? R"({"type":"object","properties":{"a":{"type":"string"}}})"
                                                 : R"({"type":"object","properties":{"a":{}}})");
@@ -497,7 +497,7 @@ TEST_F(CrdTest, WhatIsNotStructuralIsNotPublished) {
   }
 }
 
-TEST_F(CrdTest, WhatIsNotStructuralIsSaidInACondition) {
+TEST_F(CrdTest, NonStructuralSchemaSetsACondition) {
   const auto condition = [&](const Value& value) {
     for (const Value& item : accept_names(arena, value, {}, kNow).items_at("status", "conditions")) {
       if (item.text_at("type") == "NonStructuralSchema")
@@ -514,7 +514,7 @@ TEST_F(CrdTest, WhatIsNotStructuralIsSaidInACondition) {
   const std::string_view preserve[] = {"spec", "preserveUnknownFields"};
   EXPECT_EQ(condition(with_path(arena, loose, preserve, Value::boolean(true))),
             "True Violations [spec.preserveUnknownFields: Invalid value: true: must be false, " + form + "]");
-  // It goes with the schema.
+  // The condition disappears with a structural schema.
   const Value strict = definition(R"({"type":"object","properties":{"a":{"type":"string"}}})");
   EXPECT_EQ(condition(strict), "");
   const Value judged = accept_names(arena, loose, {}, kNow);

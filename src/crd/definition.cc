@@ -79,12 +79,12 @@ std::vector<std::string> selectable_fields(const Value& version) {
   return fields;
 }
 
-// What the versions of one definition have in common. Views of the definition's own arena.
+// Data shared by the versions of one definition. Views into the definition's own arena.
 struct Common {
   std::string_view group, storage_version;
   Value names;  // As served.
   bool namespaced = false, terminating = false, preserves_unknown = false;
-  bool may_be_unstructured = false;  // Of what older versions of Kubernetes stored.
+  bool may_be_unstructured = false;  // Stored by an older version of Kubernetes.
 };
 
 std::span<const types::Subresource> subresources(Arena& arena, const Version& version, std::string_view kind) {
@@ -119,7 +119,7 @@ const types::Resource* make_resource(Arena& arena, const Common& common, const V
 }
 
 Version make_version(Arena& arena, const Common& common, const Value& original) {
-  // Names and columns are views of this copy; the schema keeps its own.
+  // Names and columns are views into this copy; the schema keeps its own.
   const Value written = deep_copy(arena, without_member(arena, original, "schema"));
   Version made;
   made.served = flag_at(written, "served");
@@ -140,7 +140,7 @@ Version make_version(Arena& arena, const Common& common, const Value& original) 
   return made;
 }
 
-// The warning for users of a deprecated version: the definition's own text, or the best version to move to.
+// The warning for a deprecated version: the definition's own text, or a recommendation of the best version to use.
 std::string deprecation_warning(const Value& version, std::span<const Value> versions,
                                 const types::Resource& resource) {
   if (!flag_at(version, "deprecated")) return {};
@@ -162,12 +162,12 @@ std::string deprecation_warning(const Value& version, std::span<const Value> ver
 
 std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
   Arena scratch;
-  const Value written = with_read_raws(scratch, as_stored);
+  const Value written = with_parsed_raw_json(scratch, as_stored);
   std::shared_ptr<Definition> result(new Definition());
   Arena& arena = result->arena_;
   result->name_ = written.text_at("metadata", "name");
   result->uid_ = written.text_at("metadata", "uid");
-  result->generation_ = written.int_at_or(0, "metadata", "generation");
+  result->spec_hash_ = hash(*written.find("spec"));
   result->established_ = has_condition(written, "Established", "True");
   result->serves_ = result->established_ || has_condition(written, "NamesAccepted", "True");
   result->terminating_ =
@@ -182,7 +182,7 @@ std::shared_ptr<const Definition> Definition::make(const Value& as_stored) {
                 .terminating = result->terminating_,
                 .preserves_unknown = flag_at(spec, "preserveUnknownFields"),
                 .may_be_unstructured = has_condition(written, "NonStructuralSchema", "True")};
-  // Accepted names are served; before they are accepted, those asked for.
+  // Serve the accepted names; before they are accepted, the requested ones.
   if (!written.text_at("status", "acceptedNames", "plural").empty()) {
     common.names = deep_copy(arena, *written.get("status", "acceptedNames"));
   }
@@ -218,7 +218,7 @@ size_t Definition::bytes() const {
   return total;
 }
 
-Value with_read_raws(Arena& arena, const Value& value) {
+Value with_parsed_raw_json(Arena& arena, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::Raw: {
       Result<Value> read = codec::decode_json(arena, value.raw_json());
@@ -228,14 +228,14 @@ Value with_read_raws(Arena& arena, const Value& value) {
       ListBuilder list(arena);
       bool changed = false;
       for (const Value& item : value.items()) {
-        list.add(with_read_raws(arena, item));
+        list.add(with_parsed_raw_json(arena, item));
         changed |= item.is_raw() || item.is_list() || item.is_map();
       }
       return changed ? list.build() : value;
     }
     case Value::Kind::Map: {
       MapBuilder map(arena);
-      for (const Member& member : value.members()) map.add(member.key, with_read_raws(arena, member.value));
+      for (const Member& member : value.members()) map.add(member.key, with_parsed_raw_json(arena, member.value));
       return map.build();
     }
     default:

@@ -1,5 +1,6 @@
-// The rules of a CustomResourceDefinition. Kubernetes keeps what is the same in all versions once, at the top, and
-// names it there in errors: a definition with one version reports spec.validation.openAPIV3Schema.
+// Validation of CustomResourceDefinitions. Internally, Kubernetes hoists members that are the same in all versions to
+// the top of the spec, and error paths reflect that: a definition with one version reports
+// spec.validation.openAPIV3Schema.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -22,7 +23,7 @@ const Value* member_of(const Value& version, std::string_view key) {
   return value;
 }
 
-// Whether all versions say the same of `key`: then it belongs to the top.
+// Whether `key` is the same in all versions, and therefore hoisted.
 bool is_shared(std::span<const Value> versions, std::string_view key) {
   if (versions.empty()) return false;
   const Value* first = member_of(versions.front(), key);
@@ -32,7 +33,7 @@ bool is_shared(std::span<const Value> versions, std::string_view key) {
   });
 }
 
-// What all versions have in common. Kubernetes holds that once, in the spec, and names it there in its errors.
+// The members that all versions have in common, which Kubernetes reports at the top of the spec.
 struct Shared {
   explicit Shared(std::span<const Value> versions)
       : schema(is_shared(versions, "schema")),
@@ -46,14 +47,14 @@ const Value* schema_of(const Value& version) { return version.get("schema", "ope
 
 bool is_review_version(std::string_view version) { return version == "v1" || version == "v1beta1"; }
 
-// What is asked of a definition. An update asks nothing that the stored definition does not hold to.
+// The requirements for a definition. On update, those that the stored definition does not meet are waived.
 struct Demands {
-  SchemaDemands schemas = {};
+  SchemaRequirements schemas = {};
   bool schema_in_each_version = true;
   bool known_review_version = true;
   bool valid_bundle = false;                   // Only once it is established.
-  std::set<std::string_view> unchanged = {};   // Versions whose schemas are as they were.
-  std::set<std::string_view> still_many = {};  // Versions that keep more selectable fields than there may be.
+  std::set<std::string_view> unchanged = {};   // Versions with unchanged schemas.
+  std::set<std::string_view> still_many = {};  // Versions that already exceeded the limit of selectable fields.
 };
 
 const Value* find_version(std::span<const Value> versions, std::string_view name) {
@@ -150,14 +151,14 @@ void validate_subresources(const Value* subresources, const Path& at, FieldError
   }
 }
 
-// What a path like ".spec.color" leads to.
+// The result of resolving a path like ".spec.color".
 struct FieldTarget {
-  const Value* schema = nullptr;  // Null: nothing is known of it.
-  std::string path = {};          // As errors name fields: spec.color, spec.map[key].
-  std::string problem = {};       // Why it leads nowhere; empty: it leads somewhere.
+  const Value* schema = nullptr;  // Null if unknown.
+  std::string path = {};          // As in error messages: spec.color, spec.map[key].
+  std::string problem = {};       // Why the path cannot be resolved; empty if it can.
 };
 
-// As ValidFieldPath reads it, without array notation. Dots and brackets are tokens, and so is what lies between them.
+// Parses like ValidFieldPath, without array notation. Dots, brackets and the text between them are tokens.
 FieldTarget find_field(const Value& root, std::string_view path) {
   const auto next_token = [&path] {
     size_t end = 0;
@@ -196,11 +197,11 @@ FieldTarget find_field(const Value& root, std::string_view path) {
   return target;
 }
 
-// `may_be_many`: the stored definition has as many.
+// `may_be_many`: the stored definition already exceeds the limit.
 void validate_selectable(std::span<const Value> fields, const Value& schema, bool may_be_many, const Path& holder,
                          FieldErrors& errors) {
   const Path at = holder.child("selectableFields");
-  if (const std::string why = without_form(schema); !why.empty())
+  if (const std::string why = nonstructural_keyword(schema); !why.empty())
     errors.invalid(holder.child("schema.openAPIV3Schema"), "", why);
   std::set<std::string> seen;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -277,7 +278,8 @@ void validate_client(const Value& client, const Path& at, FieldErrors& errors) {
     return;
   }
   const Path service = at.child("service");
-  // Kubernetes hands the two over in the wrong order: the one that is there is the one that is missed.
+  // Upstream passes the two in the wrong order, so the error names the field that is present instead of the missing
+  // one.
   if (client.text_at("service", "namespace").empty()) errors.required(service.child("name"));
   if (client.text_at("service", "name").empty()) errors.required(service.child("namespace"));
   const int64_t port = client.int_at_or(443, "service", "port");
@@ -316,7 +318,7 @@ void validate_conversion(const Value* conversion, const Demands& demands, const 
   const Value none = Value::empty_map();
   const Value& webhook = conversion->find("webhook") == nullptr ? none : *conversion->find("webhook");
   const Value* client = webhook.find("clientConfig");
-  // Errors name the fields as Kubernetes keeps them inside.
+  // Errors use the field names of Kubernetes' internal type.
   const Path client_at = at.child("webhookClientConfig"), versions_at = at.child("conversionReviewVersions");
   if (strategy == "Webhook") {
     if (client == nullptr) {
@@ -362,18 +364,19 @@ void validate_deprecation(const Value& version, const Path& at, FieldErrors& err
   if (!valid) errors.invalid(here, shown, kPrintable);
 }
 
-// Versions as the structs inside kube-apiserver print them, where what all of them share lies elsewhere.
-Shown shown_versions(std::span<const Value> versions, const Shared& shared) {
-  if (versions.empty()) return Value::null();  // Go's nil, whether absent or empty.
+// The versions as printed by kube-apiserver's internal structs, where shared members are hoisted.
+Shown shown_versions(const Value& spec, const Shared& shared) {
+  const Value* versions = spec.find("versions");
+  if (versions == nullptr || versions->is_null()) return Value::null();
   Arena arena;
-  std::string out;
-  for (const Value& version : versions) {
+  std::string out = "[";
+  for (const Value& version : versions->items()) {
     Value own = version;
     if (shared.schema) own = without_member(arena, own, "schema");
     if (shared.subresources) own = without_member(arena, own, "subresources");
     if (shared.columns) own = without_member(arena, own, "additionalPrinterColumns");
     if (shared.selectable) own = without_member(arena, own, "selectableFields");
-    out += (out.empty() ? "[" : ",") + go_version(own);
+    out += (out.size() == 1 ? "" : ",") + go_version(own);
   }
   return Shown::verbatim(out + "]");
 }
@@ -403,9 +406,9 @@ void validate_columns(const Value& version, const Path& at, FieldErrors& errors)
   }
 }
 
-// For the schema of one version, or for that of all.
-SchemaDemands schema_demands(const Demands& demands, std::string_view version) {
-  SchemaDemands result = demands.schemas;
+// For the schema of one version, or the one shared by all.
+SchemaRequirements schema_demands(const Demands& demands, std::string_view version) {
+  SchemaRequirements result = demands.schemas;
   result.rule_costs = !demands.unchanged.contains(version);
   return result;
 }
@@ -427,7 +430,7 @@ void validate_version(const Value& version, const Shared& shared, const Demands&
   const auto fields = version.items_at("selectableFields");
   if (shared.selectable || fields.empty()) return;
   if (schema == nullptr) {
-    // A schema that all versions share is not theirs to Kubernetes, which words it the wrong way round.
+    // Kubernetes does not count a schema shared by all versions as that of the version, and its message is inverted.
     errors.invalid(at.child("selectableFields"), "",
                    "may only be set when `version.schema.openAPIV3Schema` is not included");
   } else {
@@ -435,8 +438,9 @@ void validate_version(const Value& version, const Shared& shared, const Demands&
   }
 }
 
-// What holds for the list of versions as a whole.
-void validate_version_list(std::span<const Value> versions, const Shared& shared, const Path& at, FieldErrors& errors) {
+// Validates the list of versions as a whole.
+void validate_version_list(const Value& spec, const Shared& shared, const Path& at, FieldErrors& errors) {
+  const std::span<const Value> versions = spec.items_at("versions");
   size_t storage = 0;
   std::set<std::string_view> names;
   for (const Value& version : versions) {
@@ -444,12 +448,12 @@ void validate_version_list(std::span<const Value> versions, const Shared& shared
     names.insert(version.text_at("name"));
   }
   if (names.size() != versions.size())
-    errors.invalid(at.child("versions"), shown_versions(versions, shared), "must contain unique version names");
+    errors.invalid(at.child("versions"), shown_versions(spec, shared), "must contain unique version names");
   if (storage != 1) {
-    errors.invalid(at.child("versions"), shown_versions(versions, shared),
+    errors.invalid(at.child("versions"), shown_versions(spec, shared),
                    "must have exactly one version marked as storage version");
   }
-  // Inside, the first version is also the definition's own.
+  // In the internal type, the first version is also the definition's own.
   const std::string_view first = versions.empty() ? std::string_view{} : versions[0].text_at("name");
   if (first.empty()) return;
   if (const auto why = kinds::dns1035_label_errors(first); !why.empty())
@@ -490,7 +494,7 @@ void validate_schemas_are_there(std::span<const Value> versions, bool preserves,
   }
 }
 
-// Schemas that use what only structural ones can have must be structural, whatever was stored before.
+// Schemas that use features of structural schemas must be structural, regardless of the stored definition.
 bool needs_structure(const Value& part) {
   if (part.has("default") || part.has("x-kubernetes-preserve-unknown-fields") || part.has("x-kubernetes-list-type"))
     return true;
@@ -517,7 +521,7 @@ void validate_spec(const Value& spec, Demands demands, const Path& at, FieldErro
   if (!preserves || in_some_schema(needs_structure)) demands.schemas.structural = true;
   for (size_t i = 0; i < versions.size(); ++i)
     validate_version(versions[i], shared, demands, at.item("versions", i), errors);
-  validate_version_list(versions, shared, at, errors);
+  validate_version_list(spec, shared, at, errors);
 
   const Value empty = Value::empty_map();
   const Value* names = spec.find("names");
@@ -569,7 +573,7 @@ void validate_stored_versions(const Value& definition, FieldErrors& errors) {
   }
 }
 
-// Groups of Kubernetes itself are reserved: using one needs an approval annotation.
+// Kubernetes' own groups are reserved: using one requires an approval annotation.
 void validate_approval(const Value& definition, FieldErrors& errors) {
   if (!is_protected_group(definition.text_at("spec", "group"))) return;
   const std::string_view value = definition.text_at("metadata", "annotations", kApprovedAnnotation);
@@ -614,7 +618,7 @@ Error invalid(const Value& definition, const FieldErrors& errors) {
   return errors.to_error("apiextensions.k8s.io", "CustomResourceDefinition", definition.text_at("metadata", "name"));
 }
 
-// As upstream does for every kind, and then once more for definitions.
+// Update validation runs twice, as upstream: once as for every kind, then again for definitions.
 void validate_new_metadata(const Value* metadata, const Value* before, FieldErrors& errors) {
   const Value empty = Value::empty_map();
   const Value &next = metadata == nullptr ? empty : *metadata, &old = before == nullptr ? empty : *before;
@@ -642,7 +646,7 @@ Approval approval_of(std::string_view annotation) {
 Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
   FieldErrors errors;
   Arena arena;
-  const Value definition = with_read_raws(arena, as_sent);
+  const Value definition = with_parsed_raw_json(arena, as_sent);
   const Value empty = Value::empty_map();
   const Value* metadata = definition.find("metadata");
   const Value* spec = definition.find("spec");
@@ -660,7 +664,7 @@ Result<Unit> validate_definition(const Value& as_sent, const Value* old) {
     validate_new_metadata(metadata, old->find("metadata"), errors);
   }
   validate_spec(spec == nullptr ? empty : *spec,
-                old == nullptr ? Demands() : demands_of_update(definition, with_read_raws(arena, *old)), spec_at,
+                old == nullptr ? Demands() : demands_of_update(definition, with_parsed_raw_json(arena, *old)), spec_at,
                 errors);
   if (old != nullptr) {
     auto immutable = [&](const Path& at, const Value* next, const Value* before) {
@@ -707,6 +711,7 @@ std::vector<std::string> definition_warnings(const Value& definition, const Valu
     for (const std::string& known : unknown_formats(*old)) formats.erase(known);
   }
   std::vector<std::string> warnings;
+  warnings.reserve(formats.size());
   for (const std::string& format : formats) warnings.push_back("unrecognized format " + go_quote(format));
   return warnings;
 }

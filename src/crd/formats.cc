@@ -1,4 +1,4 @@
-// String formats that schemas may ask for (dashes in a format's name do not count), and patterns.
+// String formats for schemas (dashes in format names are ignored), and patterns.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -7,16 +7,18 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 #include "crd/rules.h"
 
 namespace holdfast::crd {
 namespace {
 
-// Compiled patterns, shared by all schemas. Bounded: a pattern that falls out is compiled again.
+// Compiled patterns, shared by all schemas. Bounded: evicted patterns are compiled again.
 class Patterns {
  public:
   std::shared_ptr<const RE2> get(std::string_view pattern) {
@@ -48,20 +50,10 @@ bool full_match(std::string_view text, const char* pattern) {
 }
 
 bool is_ipv4(std::string_view text) {
-  int parts = 0;
-  while (true) {
-    const size_t dot = text.find('.');
-    const std::string_view part = text.substr(0, dot);
-    if (part.empty() || part.size() > 3 ||
-        !std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); }))
-      return false;
-    if (part.size() > 1 && part[0] == '0') return false;
-    if (std::stoi(std::string(part)) > 255) return false;
-    ++parts;
-    if (dot == std::string_view::npos) break;
-    text.remove_prefix(dot + 1);
-  }
-  return parts == 4;
+  const std::vector<std::string_view> parts = split(text, '.');
+  return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+           return parse_number<uint8_t>(part) && (part.size() == 1 || part[0] != '0');
+         });
 }
 
 bool is_ipv6(std::string_view text) {
@@ -81,9 +73,7 @@ bool is_ipv6(std::string_view text) {
       groups += 2;
       break;
     }
-    if (part.empty() || part.size() > 4 ||
-        !std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isxdigit(c); }))
-      return false;
+    if (part.empty() || part.size() > 4 || !std::all_of(part.begin(), part.end(), is_hex)) return false;
     ++groups;
     if (colon == std::string_view::npos) break;
     text.remove_prefix(colon + 1);
@@ -102,7 +92,7 @@ bool is_cidr(std::string_view text) {
   if (slash == std::string_view::npos) return false;
   const std::string_view address = text.substr(0, slash), bits = text.substr(slash + 1);
   if (bits.empty() || bits.size() > 3 || (bits.size() > 1 && bits[0] == '0') ||
-      !std::all_of(bits.begin(), bits.end(), [](unsigned char c) { return std::isdigit(c); })) {
+      !std::all_of(bits.begin(), bits.end(), is_digit)) {
     return false;
   }
   const int length = std::stoi(std::string(bits));
@@ -123,7 +113,7 @@ bool is_isbn10(std::string_view text) {
     const char c = text[i];
     if (i == 9 && c == 'X')
       sum += 10 * 10;
-    else if (!std::isdigit(static_cast<unsigned char>(c)))
+    else if (!is_digit(c))
       return false;
     else
       sum += (i + 1) * (c - '0');
@@ -135,7 +125,7 @@ bool is_isbn13(std::string_view text) {
   if (text.size() != 13) return false;
   int sum = 0;
   for (int i = 0; i < 13; ++i) {
-    if (!std::isdigit(static_cast<unsigned char>(text[i]))) return false;
+    if (!is_digit(text[i])) return false;
     sum += (i % 2 == 0 ? 1 : 3) * (text[i] - '0');
   }
   return sum % 10 == 0;
@@ -151,20 +141,19 @@ std::string without(std::string_view text, std::string_view characters) {
 
 bool is_credit_card(std::string_view text) {
   const std::string digits = without(text, " -");
-  if (digits.size() < 13 || digits.size() > 19 ||
-      !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); }))
-    return false;
+  if (digits.size() < 13 || digits.size() > 19 || !std::all_of(digits.begin(), digits.end(), is_digit)) return false;
   int sum = 0;
   for (size_t i = 0; i < digits.size(); ++i) {
     int digit = digits[digits.size() - 1 - i] - '0';
-    if (i % 2 == 1 && (digit *= 2) > 9) digit -= 9;
+    if (i % 2 == 1) digit *= 2;
+    if (digit > 9) digit -= 9;
     sum += digit;
   }
   return sum % 10 == 0;
 }
 
 bool is_uri(std::string_view text) {
-  // An absolute URI, or a path: what Go's url.ParseRequestURI takes.
+  // An absolute URI or a path, as accepted by Go's url.ParseRequestURI.
   if (text.empty()) return false;
   for (unsigned char c : text) {
     if (c <= 0x20 || c == 0x7f) return false;
@@ -173,7 +162,7 @@ bool is_uri(std::string_view text) {
 }
 
 bool is_duration(std::string_view text) {
-  if (codec::parse_duration(text)) return true;
+  if (parse_go_duration(text)) return true;
   return full_match(
       text,
       R"(\s*(\d+\s*(nanoseconds?|nanos?|ns|microseconds?|micros?|us|µs|milliseconds?|millis?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)\s*)+)");
@@ -185,9 +174,7 @@ bool is_date(std::string_view text) {
 
 bool is_date_time(std::string_view text) {
   if (text.size() < 20) return false;
-  std::string normal(text);
-  std::transform(normal.begin(), normal.end(), normal.begin(), [](unsigned char c) { return std::toupper(c); });
-  return parse_rfc3339(normal).has_value();
+  return parse_rfc3339(to_upper(text)).has_value();
 }
 
 constexpr const char* kUuid = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}";

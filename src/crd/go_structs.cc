@@ -1,5 +1,5 @@
-// Parts of a definition as kube-apiserver's internal structs look when an error shows one: every field of the struct,
-// by its name in Go.
+// Prints parts of a definition as kube-apiserver's internal structs appear in error messages: every field of the
+// struct, by its Go name.
 #include <algorithm>
 #include <vector>
 
@@ -28,7 +28,7 @@ std::string flag_or_null(const Value& holder, std::string_view key) {
 
 std::string flag(const Value& holder, std::string_view key) { return flag_at(holder, key) ? "true" : "false"; }
 
-// Numbers, lists of texts, and JSON that is data.
+// For numbers, lists of strings, and JSON data.
 std::string as_written(const Value& holder, std::string_view key) {
   const Value* value = holder.find(key);
   if (value == nullptr || (value->is_list() && value->count() == 0)) return std::string(kNull);

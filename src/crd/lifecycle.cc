@@ -1,8 +1,9 @@
-// Which names a definition gets, and its conditions.
+// Accepted names and conditions of definitions.
 #include <algorithm>
 #include <functional>
 #include <set>
 
+#include "base/api_error.h"
 #include "base/base64.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -25,8 +26,8 @@ const Value* condition(const Value& definition, std::string_view type) {
   return nullptr;
 }
 
-// Groups of Kubernetes itself say whether their definition was approved: KubernetesAPIApprovalPolicyConformant, as
-// calculateCondition of apiapproval_controller.go.
+// KubernetesAPIApprovalPolicyConformant: whether a definition in one of Kubernetes' own groups was approved. Like
+// calculateCondition in apiapproval_controller.go.
 Value with_approval(Arena& arena, const Value& definition, UnixTime now) {
   if (!is_protected_group(definition.text_at("spec", "group"))) return definition;
   const std::string value(definition.text_at("metadata", "annotations", kApprovedAnnotation));
@@ -55,8 +56,8 @@ Value without_condition(Arena& arena, const Value& definition, std::string_view 
   return with_path(arena, definition, path, conditions.build());
 }
 
-// NonStructuralSchema: what older versions of Kubernetes stored need not have the form that is asked for today. As
-// calculateCondition of nonstructuralschema_controller.go.
+// NonStructuralSchema: definitions stored by older versions of Kubernetes need not be structural. Like
+// calculateCondition in nonstructuralschema_controller.go.
 Value with_structural_condition(Arena& arena, const Value& definition, UnixTime now) {
   std::vector<std::string> violations;
   if (flag_at(*definition.find("spec"), "preserveUnknownFields"))
@@ -75,8 +76,7 @@ Value with_structural_condition(Arena& arena, const Value& definition, UnixTime 
   }
   constexpr std::string_view kType = "NonStructuralSchema";
   if (violations.empty()) return without_condition(arena, definition, kType);
-  const std::string all = violations.size() == 1 ? violations.front() : "[" + join(violations, ", ") + "]";
-  return with_condition(arena, definition, kType, "True", "Violations", all, now);
+  return with_condition(arena, definition, kType, "True", "Violations", aggregate_text(violations), now);
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
   const Value& accepted = accepted_names == nullptr ? empty : *accepted_names;
   MapBuilder names(arena);
   std::string reason, message;
-  // The last conflict found is the one that is reported.
+  // The last conflict found is reported.
   auto text = [&](std::string_view key, const std::vector<std::string>& held, std::string_view why) {
     const std::string_view name = wanted.text_at(key), before = accepted.text_at(key);
     if (name == before || !contains(held, name)) {
@@ -196,7 +196,7 @@ Value accept_names(Arena& arena, const Value& definition, const TakenNames& take
       next = with_condition(arena, next, "Established", "False", "NotAccepted", "not all names are accepted", now);
     } else if (const Value* before = condition(next, "Established");
                before == nullptr || before->text_at("reason") != kInvalidBundle) {
-      // That a bundle is invalid is for establish() to take back; saying "Installing" again would never end.
+      // Only establish() may clear an invalid bundle; setting "Installing" again would loop forever.
       next = with_condition(arena, next, "Established", "False", "Installing", "the initial names have been accepted",
                             now);
     }

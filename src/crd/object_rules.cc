@@ -1,4 +1,4 @@
-// An object against the schema of its version.
+// Validates objects against the schema of their version.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -36,7 +36,7 @@ std::string_view type_name(const Value& value) {
   }
 }
 
-// The types that a schema allows, as its errors list them; empty: any.
+// The types allowed by a schema, as listed in errors; empty if any.
 std::string_view wanted_type(const Type& type) {
   switch (type.shape) {
     case Shape::Bool:
@@ -87,20 +87,7 @@ bool type_allows(const Type& type, const Value& value) {
 
 std::string number_text(double number) { return codec::float_text(number, codec::FloatText::Go); }
 
-size_t count_characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-// The type of a member that the schema describes itself; null for undeclared members and for built-in types.
-const Type* child_type(const Type& type, std::string_view name) {
-  if (type.shape == Shape::Map) return type.element;
-  if (type.shape != Shape::Struct) return nullptr;
-  const types::Field* field = types::find_member(type, name);
-  return field != nullptr && field->type->name.empty() ? field->type : nullptr;
-}
-
-// The items of a keyed list by their keys; of those with the same keys the first.
+// Indexes the items of a keyed list by their keys; the first of several with the same keys wins.
 class ItemsByKey {
  public:
   ItemsByKey(const Type& list, const Value& items) : list_(list) {
@@ -127,8 +114,8 @@ class ItemsByKey {
   std::unordered_map<std::string, const Value*, KeyHash> items_;
 };
 
-// Whether a value is what it was, as CachedDeepEqual of CorrelatedObject decides: the order of a keyed list does not
-// count, and what has members that the schema does not declare is never the same.
+// Whether a value is unchanged, as decided by CachedDeepEqual of CorrelatedObject: the order of a keyed list is
+// ignored, and values with undeclared members always count as changed.
 bool unchanged(const Type& type, const Value& value, const Value& old) {
   if (value.is_list() && old.is_list() && type.shape == Shape::List && type.list_kind == types::ListKind::Keyed) {
     if (value.count() != old.count()) return false;
@@ -141,7 +128,7 @@ bool unchanged(const Type& type, const Value& value, const Value& old) {
   if (value.is_map() && old.is_map()) {
     if (value.count() != old.count()) return false;
     return std::all_of(value.members().begin(), value.members().end(), [&](const Member& member) {
-      const Type* child = child_type(type, member.key);
+      const Type* child = schema::member_type(type, member.key);
       const Value* before = old.find(member.key);
       return child != nullptr && before != nullptr && unchanged(*child, member.value, *before);
     });
@@ -151,7 +138,7 @@ bool unchanged(const Type& type, const Value& value, const Value& old) {
 
 struct Checker {
   FieldErrors& errors;
-  size_t unnamed = 0;  // The start of each path that sentences leave out: the part of an object that is validated.
+  size_t unnamed = 0;  // Length of the path prefix omitted in messages: the path of the validated part.
 
   std::string name_of(const Path* at) const {
     std::string name = at == nullptr ? std::string() : at->text();
@@ -159,12 +146,12 @@ struct Checker {
     if (name.starts_with('.')) name.erase(0, 1);
     return name;
   }
-  // "spec.x in body", the start of most sentences. What is validated as a whole has no name.
+  // "spec.x in body", the beginning of most messages. The validated value itself has no name.
   std::string in_body(const Path* at) const { return name_of(at) + " in body "; }
   static Path place(const Path* at) { return at == nullptr ? Path("") : *at; }
 
   void check(const Type& type, const Value& value, const Value* old, bool root, const Path* at) {
-    // Ratcheting: what did not change is not validated again.
+    // Ratcheting: unchanged values are not validated again.
     if (old != nullptr && !root && unchanged(type, value, *old)) return;
     if (value.is_null()) {
       if (!type.nullable && !wanted_type(type).empty()) {
@@ -195,7 +182,7 @@ struct Checker {
     return found.empty();
   }
 
-  // A rough count of what matched, to choose whose errors are shown.
+  // Checks anyOf, oneOf, allOf and not.
   void alternatives(const Constraints& c, const Value& value, const Path* at) {
     const std::string name = "\"" + name_of(at) + "\"";
     auto report = [&](const std::string& detail) { errors.invalid(place(at), "", detail); };
@@ -278,7 +265,7 @@ struct Checker {
 
   void list(const Type& type, const Value& value, const Value* old, const Path* at) {
     if (type.shape == Shape::List) {
-      // Items are compared by key in keyed lists, with nothing elsewhere.
+      // In keyed lists, items are compared with the old item of the same key; elsewhere with nothing.
       std::optional<ItemsByKey> before;
       if (old != nullptr && old->is_list() && type.list_kind == types::ListKind::Keyed) before.emplace(type, *old);
       for (size_t i = 0; i < value.count(); ++i) {
@@ -319,10 +306,10 @@ struct Checker {
         errors.too_many(place(at), count, *most);
     }
     for (const Member& member : value.members()) {
-      const Type* child = child_type(type, member.key);
+      const Type* child = schema::member_type(type, member.key);
       if (child == nullptr) continue;
       const Path here = at == nullptr ? Path(member.key) : at->child(member.key);
-      // Old and new object were converted to the same version: that these did not change says nothing.
+      // Both objects were converted to the same version, so it is meaningless that these are unchanged.
       const bool always = at == nullptr && (member.key == "apiVersion" || member.key == "kind");
       check(*child, member.value, old == nullptr || always ? nullptr : old->find(member.key), false, &here);
     }
@@ -339,7 +326,7 @@ struct UniqueItems {
   void check(const Type& type, const Value& value, const Path* at) {
     if (value.is_map()) {
       for (const Member& member : value.members()) {
-        const Type* child = child_type(type, member.key);
+        const Type* child = schema::member_type(type, member.key);
         if (child == nullptr) continue;
         if (type.shape == Shape::Map) {
           const Path here = at->key(member.key);
@@ -360,11 +347,11 @@ struct UniqueItems {
     }
   }
 
-  // Reports the second appearance of each value.
+  // Reports the second occurrence of each value.
   void set(const Value& list, const Path* at) {
     std::unordered_map<std::string, int, KeyHash> seen;
     for (size_t i = 0; i < list.count(); ++i) {
-      // An integer and a double of the same value are different members here.
+      // An integer and a double with the same value are different items here.
       std::string key = codec::encode_json_sorted(list.items()[i]);
       if (list.items()[i].is_double()) key += "d";
       if (++seen[key] == 2) errors.duplicate(at->index(i), list.items()[i]);
@@ -392,7 +379,7 @@ struct UniqueItems {
   }
 };
 
-// Embedded resources name themselves and have metadata that an object of their own could have.
+// Embedded resources must have apiVersion, kind, and metadata that is valid for a top-level object.
 struct Embedded {
   FieldErrors& errors;
 
@@ -406,7 +393,7 @@ struct Embedded {
     if (!value.is_map()) return;
     if (type.embedded_resource && at != nullptr) resource(value, at);
     for (const Member& member : value.members()) {
-      const Type* child = child_type(type, member.key);
+      const Type* child = schema::member_type(type, member.key);
       if (child == nullptr) continue;
       const Path here = at == nullptr              ? Path(member.key)
                         : type.shape == Shape::Map ? at->key(member.key)
@@ -415,12 +402,12 @@ struct Embedded {
     }
   }
 
-  // Null: the resource is all there is.
+  // `at` is null if the resource itself is validated.
   static Path under(const Path* at, std::string_view member) {
     return at == nullptr ? Path(member) : at->child(member);
   }
 
-  // Whether Go's decoder can read it: everything else is about what it read.
+  // Whether Go's decoder can decode it; all other checks apply to the decoded value.
   bool readable(const Value& value, const Path* at) {
     const size_t before = errors.count();
     for (const std::string_view name : {"apiVersion", "kind"}) {
@@ -433,7 +420,7 @@ struct Embedded {
       const Result<Value> typed = codec::to_typed(arena, object_meta, *metadata);
       if (!typed) errors.invalid(under(at, "metadata"), *metadata, typed.error().message);
     }
-    if (errors.count() > before) errors.cut_to(before + 1);  // Only the first is reported.
+    if (errors.count() > before) errors.cut_to(before + 1);  // Only the first error is reported.
     return errors.count() == before;
   }
 
@@ -455,7 +442,7 @@ struct Embedded {
     }
     if (const Value* metadata = value.find("metadata"); metadata != nullptr && metadata->is_map()) {
       Arena arena;
-      // It need not have a name.
+      // The name is optional.
       const Value named = metadata->text_at("name").empty()
                               ? with_member(arena, *metadata, "name", Value::string("fakename"))
                               : *metadata;
@@ -494,7 +481,7 @@ void check_replicas(const Value& object, const std::vector<std::string>& path, c
     errors.invalid(at, replicas->as_int(), "should be less than or equal to 2147483647");
 }
 
-// An object that had duplicates may keep them.
+// Objects that already had duplicates may keep them.
 void check_new_duplicates(const Type& root, const Value& object, const Value* old, FieldErrors& errors) {
   FieldErrors before;
   if (old != nullptr) validate_unique_items(root, *old, nullptr, before);
@@ -530,7 +517,7 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
   if (object.text_at("apiVersion") != api_version)
     errors.invalid(Path("apiVersion"), object.text_at("apiVersion"), "must be " + api_version);
   if (!errors.empty()) {
-    // Named as the object names itself.
+    // The error uses the object's own group and kind.
     const std::string_view named = object.text_at("apiVersion");
     const size_t slash = named.find('/');
     return errors.to_error(slash == std::string_view::npos ? std::string_view{} : named.substr(0, slash),
@@ -584,25 +571,14 @@ Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& objec
   if (replicas == nullptr || !replicas->is_int()) {
     return Error{Reason::Unknown, "the spec replicas field \"" + paths.spec_replicas_text + "\" does not exist"};
   }
-  MapBuilder metadata(arena), spec(arena), status(arena), scale(arena);
-  for (std::string_view key : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
-    if (const Value* value = object.get("metadata", key)) metadata.add(key, *value);
-  }
-  if (replicas->as_int() != 0) spec.add("replicas", *replicas);
+  kinds::ScaleFields fields{.spec_replicas = replicas->as_int()};
   const Value* current = at_path(object, paths.status_replicas);
-  status.add("replicas", current != nullptr && current->is_int() ? *current : Value::integer(0));
+  if (current != nullptr && current->is_int()) fields.status_replicas = current->as_int();
   if (!paths.label_selector.empty()) {
-    if (const Value* selector = at_path(object, paths.label_selector);
-        selector != nullptr && selector->is_string() && selector->count() > 0) {
-      status.add("selector", *selector);
-    }
+    const Value* selector = at_path(object, paths.label_selector);
+    if (selector != nullptr && selector->is_string()) fields.selector = selector->as_string();
   }
-  scale.add("kind", Value::string("Scale"));
-  scale.add("apiVersion", Value::string("autoscaling/v1"));
-  scale.add("metadata", metadata.build());
-  scale.add("spec", spec.build());
-  scale.add("status", status.build());
-  return scale.build();
+  return kinds::make_scale(arena, object, fields);
 }
 
 Result<Value> with_scale(Arena& arena, const ScalePaths& paths, const Value& object, const Value& scale) {

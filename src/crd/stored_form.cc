@@ -1,6 +1,7 @@
-// How kube-apiserver stores a CustomResourceDefinition: as apiextensions.k8s.io/v1beta1, which is no longer served.
-// Per-version members are at the top where all versions have the same (Convert_v1_CustomResourceDefinitionSpec_To_
-// apiextensions_CustomResourceDefinitionSpec), columns spell JSONPath, and the webhook's members lie in conversion.
+// The format in which kube-apiserver stores CustomResourceDefinitions: apiextensions.k8s.io/v1beta1, which is no longer
+// served. Per-version members that are the same in all versions are hoisted to the spec
+// (Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec), columns use JSONPath, and
+// the members of the webhook are directly in conversion.
 #include <algorithm>
 
 #include "crd/crd.h"
@@ -11,7 +12,7 @@ namespace {
 constexpr std::string_view kServed = "apiextensions.k8s.io/v1";
 constexpr std::string_view kStored = "apiextensions.k8s.io/v1beta1";
 
-// What each version has in v1, and what it is called at the top in v1beta1.
+// A per-version member in v1, and its name at the top of a v1beta1 spec.
 struct PerVersion {
   std::string_view in_version, at_top;
 };
@@ -20,7 +21,7 @@ constexpr PerVersion kSchema{"schema", "validation"}, kSubresources{"subresource
     kSelectable{"selectableFields", "selectableFields"};
 constexpr PerVersion kPerVersion[] = {kSchema, kSubresources, kColumns, kSelectable};
 
-// Printer columns with one member called something else.
+// Renames one member of each printer column.
 Value rename_path(Arena& arena, const Value& columns, std::string_view from, std::string_view to) {
   if (!columns.is_list()) return columns;
   ListBuilder out(arena);
@@ -159,7 +160,7 @@ Value served_spec(Arena& arena, const Value& spec) {
   if (const Value* conversion = spec.find("conversion"); conversion != nullptr && conversion->is_map()) {
     out.add("conversion", served_conversion(arena, *conversion));
   }
-  // Absent, it means the opposite of what it means in v1.
+  // The default is the opposite of that in v1.
   const Value* preserve = spec.find("preserveUnknownFields");
   if (preserve == nullptr || !preserve->is_bool() || preserve->as_bool()) {
     out.add("preserveUnknownFields", Value::boolean(true));

@@ -45,9 +45,9 @@ constexpr const char* kStored =
     R"("conversion":{"strategy":"Webhook","webhookClientConfig":{"url":"u"},"conversionReviewVersions":["v1"]},)"
     R"("preserveUnknownFields":false})";
 
-TEST(StoredForm, WhatAllVersionsShareLiesAtTheTop) { EXPECT_EQ(stored(kServed), kStored); }
+TEST(StoredForm, SharedMembersAreHoisted) { EXPECT_EQ(stored(kServed), kStored); }
 
-TEST(StoredForm, ReadingGivesItBackToEveryVersion) {
+TEST(StoredForm, DecodingRestoresMembersOfEveryVersion) {
   Arena arena;
   const Result<Value> want = codec::decode_json(arena, kServed);
   const std::string text = served(kStored);
@@ -55,7 +55,7 @@ TEST(StoredForm, ReadingGivesItBackToEveryVersion) {
   EXPECT_TRUE(equal(*want, *got)) << text;
 }
 
-TEST(StoredForm, OldDefinitionsHaveTheirDefaults) {
+TEST(StoredForm, OldDefinitionsGetV1beta1Defaults) {
   EXPECT_EQ(served(R"({"group":"g","version":"v1","names":{"plural":"ts"}})"),
             R"({"group":"g","names":{"plural":"ts"},"scope":"Namespaced",)"
             R"("versions":[{"name":"v1","served":true,"storage":true}],"preserveUnknownFields":true})");
@@ -64,7 +64,7 @@ TEST(StoredForm, OldDefinitionsHaveTheirDefaults) {
       R"({"scope":"Cluster","conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1beta1"]}}})");
 }
 
-TEST(StoredForm, WhatWasStoredAsV1IsReadAsItIs) { EXPECT_EQ(served(kServed, "v1"), kServed); }
+TEST(StoredForm, DefinitionsStoredAsV1AreUnchanged) { EXPECT_EQ(served(kServed, "v1"), kServed); }
 
 }  // namespace
 }  // namespace holdfast::crd

@@ -1,8 +1,9 @@
-// The form that a schema must have: each field has one type, said once, outside of alternatives.
+// Structural schemas: each field has a single type, declared once, outside of alternatives.
 #include <algorithm>
 #include <set>
 #include <unordered_set>
 
+#include "base/api_error.h"
 #include "base/go_regexp.h"
 #include "base/hash.h"
 #include "base/strings.h"
@@ -20,7 +21,7 @@ bool is_schema(const Value* value) { return value != nullptr && value->is_map();
 bool has_text(const Value& schema, std::string_view key) { return !schema.text_at(key).empty(); }
 bool has_items(const Value& schema, std::string_view key) { return !schema.items_at(key).empty(); }
 
-// {type: integer}, {type: string} and nothing else: allowed as the alternatives of an int-or-string.
+// {type: integer} and {type: string} only: allowed as the alternatives of an int-or-string.
 bool is_int_or_string_any_of(const Value& schema) {
   const auto alternatives = schema.items_at("anyOf");
   if (alternatives.size() != 2) return false;
@@ -31,10 +32,10 @@ bool is_int_or_string_any_of(const Value& schema) {
 }
 
 struct Structural {
-  std::vector<FieldErrors> found = {};  // One in each: they are sorted in the end.
+  std::vector<FieldErrors> found = {};  // One error in each, to be sorted at the end.
   FieldErrors& report() { return found.emplace_back(); }
 
-  // Inside allOf, anyOf, oneOf and not only values may be limited.
+  // Inside allOf, anyOf, oneOf and not, only value validations are allowed.
   void nested(const Value& schema, bool skip_any_of, Level level, const Path& at) {
     junctors(schema, skip_any_of, false, level, at);
     if (const Value* items = schema.find("items"); is_schema(items)) nested(*items, false, level, at.child("items"));
@@ -164,8 +165,8 @@ struct Structural {
     }
   }
 
-  // What an alternative speaks of must be declared outside of it. Kubernetes asks that of the alternatives at the root
-  // alone (validateStructuralCompleteness).
+  // Fields mentioned in an alternative must be declared outside of it. Kubernetes requires that only for alternatives
+  // at the root (validateStructuralCompleteness).
   void complete(const Value& outer, const Value& inner, const Path& outer_at, const Path& inner_at) {
     auto each = [&](std::string_view key) {
       const auto items = inner.items_at(key);
@@ -202,25 +203,25 @@ struct Structural {
   }
 };
 
-// A value as JSON whose maps are sorted, as Go's are.
+// A value as JSON with sorted maps, as in Go.
 Shown shown_sorted(const Value& value) {
   return value.is_string() ? Shown(value.as_string()) : Shown::verbatim(codec::encode_json_sorted(value));
 }
 
-// Defaults must be values that the schema itself would keep and accept.
+// Defaults must survive pruning and be valid against their own schema.
 struct Defaults {
   FieldErrors& errors;
   bool must_be_pruned = true;
-  bool unpruned = false;  // There was one with fields that the schema does not know.
+  bool unpruned = false;  // A default had fields unknown to the schema.
   int64_t rule_budget = cel::kRuntimeBudget;
   Arena arena = Arena();
 
-  // Where a schema lies inside the metadata, the apiVersion or the kind of an embedded resource.
+  // The location of a schema inside the metadata, apiVersion or kind of an embedded resource.
   struct InMeta {
-    const InMeta* parent = nullptr;  // Null: a member of the resource.
-    std::string_view name;           // Empty: any item of a list.
+    const InMeta* parent = nullptr;  // Null for a member of the resource.
+    std::string_view name;           // Empty for any item of a list.
 
-    // The least resource with this value there.
+    // The smallest resource with this value at the location.
     Value around(Arena& arena, const Value& value) const {
       if (name.empty()) {
         ListBuilder list(arena);
@@ -254,7 +255,7 @@ struct Defaults {
       check(property.value, properties.key(property.key), false,
             in_meta != nullptr || (resource && meta) ? &member : nullptr);
     }
-    // Kubernetes does not look at defaults below additionalProperties.
+    // Kubernetes does not check defaults below additionalProperties.
   }
 
   void check_default(const Value& schema, const Value& value, const Path& at, bool resource, const InMeta* in_meta) {
@@ -269,7 +270,7 @@ struct Defaults {
         if (must_be_pruned) errors.invalid(at, shown_sorted(value), "must not have unknown fields");
       }
     }
-    // Each step looks at what those before it found nothing wrong with.
+    // Each step only runs if the previous ones found no errors.
     const size_t before = errors.count();
     if (in_meta != nullptr) {
       result_in_metadata(in_meta->around(arena, value), value, at);
@@ -284,13 +285,10 @@ struct Defaults {
     FieldErrors found;
     validate_lone_resource(resource, found);
     if (found.empty()) return;
-    std::vector<std::string> texts;
-    for (const Cause& cause : found.all()) texts.push_back(cause.field + ": " + cause.message);
-    const std::string all = texts.size() == 1 ? texts.front() : "[" + join(texts, ", ") + "]";
-    errors.invalid(at, shown_sorted(value), "must result in valid metadata: " + all);
+    errors.invalid(at, shown_sorted(value), "must result in valid metadata: " + aggregate_text(found.all()));
   }
 
-  // {type: object, properties: {value: SCHEMA}}: a root under which any schema may stand.
+  // {type: object, properties: {value: SCHEMA}}: wraps any schema in a valid root.
   Value wrap(const Value& schema) {
     MapBuilder properties(arena), root(arena);
     properties.add("value", schema);
@@ -306,7 +304,7 @@ bool has_known_type(const Value& schema) {
   return type.empty() || std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-// Of a set whose items are not atomic: what of the items should say so.
+// The keyword that should make the items of a set atomic but does not; empty if they are atomic or it is not a set.
 std::string_view not_atomic(const Value& schema) {
   const Value* items = schema.find("items");
   if (schema.text_at("x-kubernetes-list-type") != "set" || !is_schema(items)) return {};
@@ -317,7 +315,7 @@ std::string_view not_atomic(const Value& schema) {
   return {};
 }
 
-// Items of sets and keyed lists are there, and so are their keys.
+// Items and keys of sets and keyed lists must always be present.
 void list_items(const Value& schema, const Path& at, FieldErrors& errors) {
   const Value* items = schema.find("items");
   const std::string_view kind = schema.text_at("x-kubernetes-list-type");
@@ -349,16 +347,16 @@ void list_items(const Value& schema, const Path& at, FieldErrors& errors) {
   }
 }
 
-// The rules of the single keywords.
+// Validates the individual keywords.
 struct Keywords {
   FieldErrors& errors;
-  const SchemaDemands& demands;
-  std::set<std::string> flawed = {};  // Schemas with rules that have an error, or have one further down.
+  const SchemaRequirements& demands;
+  std::set<std::string> flawed = {};  // Paths of schemas with an error in their rules or anywhere below.
 
   struct Place {
     bool root = false;
     bool inside_meta = false;
-    std::string forbidden_default = {};  // Why a default may not stand here; empty: it may.
+    std::string forbidden_default = {};  // Why a default is not allowed here; empty if it is.
   };
 
   void standard(const Value& schema, const Place& place, const Path& at) {
@@ -506,7 +504,7 @@ struct Keywords {
                             "must be object if parent array's x-kubernetes-list-type is map");
     }
     std::set<std::string_view> seen;
-    const Value* const written = schema.find("x-kubernetes-list-map-keys");  // There if there are keys.
+    const Value* const written = schema.find("x-kubernetes-list-map-keys");  // Non-null if there are keys.
     const Path properties = items_at.child("properties");
     for (const Value& key : keys) {
       if (!key.is_string()) continue;
@@ -522,7 +520,7 @@ struct Keywords {
     }
   }
 
-  // What can be said of CEL rules without compiling them.
+  // Checks of CEL rules that do not require compilation.
   void rules(const Value& schema, const Path& at) {
     const auto all = schema.items_at("x-kubernetes-validations");
     for (size_t i = 0; i < all.size(); ++i) {
@@ -552,7 +550,7 @@ struct Keywords {
       if (const std::string_view path = all[i].text_at("fieldPath"); !path.empty()) {
         if (trim(path).empty()) errors.invalid(rule_at.child("fieldPath"), path, "must be non-empty if specified");
         if (has_break(path)) errors.invalid(rule_at.child("fieldPath"), path, "must not contain line breaks");
-        if (without_form(schema).empty() && !cel::shown_field_path(path, schema)) {
+        if (nonstructural_keyword(schema).empty() && !cel::shown_field_path(path, schema)) {
           errors.invalid(rule_at.child("fieldPath"), path, "must be a valid path");
         }
       }
@@ -562,7 +560,7 @@ struct Keywords {
 
 }  // namespace
 
-std::string without_form(const Value& schema) {
+std::string nonstructural_keyword(const Value& schema) {
   if (!schema.is_map()) return {};
   const auto unsupported = [](std::string_view key) {
     return "OpenAPIV3Schema '" + std::string(key) + "' is not supported";
@@ -576,12 +574,12 @@ std::string without_form(const Value& schema) {
   if (!schema.members_at("definitions").empty()) return unsupported("definitions");
   const auto inside = [&schema](std::string_view key) {
     const Value* inner = schema.find(key);
-    return is_schema(inner) ? without_form(*inner) : std::string();
+    return is_schema(inner) ? nonstructural_keyword(*inner) : std::string();
   };
   if (std::string why = inside("not"); !why.empty()) return why;
   for (const std::string_view key : {"allOf", "anyOf", "oneOf"}) {
     for (const Value& item : schema.items_at(key)) {
-      if (std::string why = without_form(item); !why.empty()) return why;
+      if (std::string why = nonstructural_keyword(item); !why.empty()) return why;
     }
   }
   constexpr std::string_view kPreserve = "x-kubernetes-preserve-unknown-fields";
@@ -592,7 +590,7 @@ std::string without_form(const Value& schema) {
   if (!schema.items_at("items").empty()) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
   if (std::string why = inside("items"); !why.empty()) return why;
   for (const Member& property : schema.members_at("properties")) {
-    if (std::string why = without_form(property.value); !why.empty()) return why;
+    if (std::string why = nonstructural_keyword(property.value); !why.empty()) return why;
   }
   return inside("additionalProperties");
 }
@@ -607,11 +605,12 @@ void validate_structural(const Value& schema, const Path& at, FieldErrors& error
   for (FieldErrors& one : form.found) errors.append(std::move(one));
 }
 
-void validate_schema(const Value& schema, bool status_enabled, const SchemaDemands& demands, const Path& at,
+void validate_schema(const Value& schema, bool status_enabled, const SchemaRequirements& demands, const Path& at,
                      FieldErrors& errors) {
   const size_t at_first = errors.count();
   if (status_enabled) {
-    // Status is checked by its own part of the schema: what is said of the whole object must not concern it.
+    // Status is validated by its own part of the schema, so only keywords that cannot affect it are allowed at the
+    // root.
     static constexpr std::string_view kAllowed[] = {"description",
                                                     "type",
                                                     "format",
@@ -657,8 +656,8 @@ void validate_schema(const Value& schema, bool status_enabled, const SchemaDeman
   }
   if (flag_at(schema, "nullable")) errors.forbidden(at.child("nullable"), "nullable cannot be true at the root");
 
-  // A schema that has no structural form is told what is wrong with its keywords, if that is anything.
-  const std::string formless = demands.structural ? without_form(schema) : std::string();
+  // A schema without structural form gets only keyword errors, or a single error if there are none.
+  const std::string formless = demands.structural ? nonstructural_keyword(schema) : std::string();
   bool is_right = demands.structural && formless.empty();
   if (is_right) {
     const size_t before = errors.count();
@@ -670,16 +669,16 @@ void validate_schema(const Value& schema, bool status_enabled, const SchemaDeman
   Keywords keywords{.errors = errors, .demands = demands};
   keywords.check(schema, {.root = true}, at);
   if (errors.count() == at_first && !formless.empty()) errors.invalid(at, "", formless);
-  // Rules are compiled where the schema is right otherwise, from them down.
+  // Rules are compiled only if they and everything below them are valid otherwise.
   if (is_right) validate_rules(schema, keywords.flawed, demands.rule_costs, at, errors);
 }
 
-SchemaDemands demands_after(std::span<const Value> stored_schemas) {
-  SchemaDemands demands;
+SchemaRequirements demands_after(std::span<const Value> stored_schemas) {
+  SchemaRequirements demands;
   for (const Value& schema : stored_schemas) {
     FieldErrors found;
-    if (without_form(schema).empty()) validate_structural(schema, Path("schema"), found);
-    const bool structural = without_form(schema).empty() && found.empty();
+    if (nonstructural_keyword(schema).empty()) validate_structural(schema, Path("schema"), found);
+    const bool structural = nonstructural_keyword(schema).empty() && found.empty();
     demands.structural &= structural;
     demands.known_types &= !any_schema(schema, [](const Value& part) { return !has_known_type(part); });
     demands.atomic_sets &= !any_schema(schema, [](const Value& part) { return !not_atomic(part).empty(); });

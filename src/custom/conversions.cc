@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "kinds/kinds.h"
@@ -14,12 +16,12 @@ namespace holdfast::custom {
 namespace {
 
 constexpr std::chrono::seconds kTimeout{30};
-// Objects in one call.
+// Maximum number of objects per call.
 constexpr size_t kBatch = 500;
-// What one definition remembers of converted objects beyond what requests under way hold.
+// Size limit of a definition's cache, not counting conversions held by requests in flight.
 constexpr size_t kRememberedBytes = 16 << 20;
 
-// Metadata that conversion never sees: it differs from request to request and is put back as it was.
+// Metadata that is hidden from conversion, because it differs between requests, and restored afterwards.
 constexpr std::string_view kUnconverted[] = {"resourceVersion", "managedFields"};
 
 Value without_unconverted_metadata(Arena& arena, const Value& object) {
@@ -44,17 +46,10 @@ Value with_unconverted_metadata(Arena& arena, const Value& object, const Value& 
 }
 
 std::string shown_kind(const types::Resource& resource) {
-  return resource::api_version_of(resource) + ", Kind=" + std::string(resource.kind);
+  return go_kind_text(resource.group, resource.version, resource.kind);
 }
 
-// As Go prints several errors in one.
-std::string joined(std::span<const Cause> causes) {
-  std::string text;
-  for (const Cause& cause : causes) text += (text.empty() ? "" : ", ") + cause.field + ": " + cause.message;
-  return causes.size() == 1 ? text : "[" + text + "]";
-}
-
-// A webhook may change labels and annotations, nothing else of the metadata (restoreObjectMeta).
+// A webhook may change labels and annotations, but no other metadata (restoreObjectMeta).
 Result<Value> with_original_metadata(Arena& arena, const Value& original, const Value& converted) {
   const Value* given = converted.find("metadata");
   if (given == nullptr) return untyped("missing metadata in converted object");
@@ -86,7 +81,7 @@ Result<Value> with_original_metadata(Arena& arena, const Value& original, const 
       } else {
         kinds::validate_annotations(value, kinds::Path("metadata").child("annotation"), errors);
       }
-      if (!errors.empty()) return untyped(joined(errors.all()));
+      if (!errors.empty()) return untyped(aggregate_text(errors.all()));
     }
     metadata = with_member(arena, metadata, field, *value);
   }
@@ -134,7 +129,7 @@ Result<Value> Conversions::find(Arena& arena, const types::Resource& from, const
     if (missing != nullptr) {
       static_cast<WantedConversions*>(missing)->all.push_back({this, &from, &to, std::move(key), std::move(text)});
     }
-    return untyped("conversion webhook for " + shown_kind(from) + " has not been asked");
+    return untyped("conversion webhook for " + shown_kind(from) + " has not been called yet");
   }
   Result<Value> converted = codec::decode_json(arena, arena.copy(*known));
   if (!converted) return converted;
@@ -150,7 +145,7 @@ void Conversions::remember(const std::string& key, Text text) {
     recent_bytes_ -= recent_.back().key.size() + recent_.back().text->size();
     recent_.pop_back();
   }
-  // What requests under way hold is still found, and goes with one of the next.
+  // Entries held by requests in flight can still be found; expired ones are removed here from time to time.
   if (known_.size() > 2 * recent_.size() + 64) {
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
   }
@@ -167,10 +162,8 @@ Result<std::vector<std::string>> Conversions::read_answer(std::string_view body,
   if (!review) return failed("couldn't get version/kind; json parse error: " + review.error().message);
   if (checks &&
       (review->text_at("apiVersion") != "apiextensions.k8s.io/v1" || review->text_at("kind") != "ConversionReview")) {
-    std::string got(review->text_at("apiVersion"));
-    if (got.find('/') == std::string::npos) got.insert(0, "/");
-    return failed("expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got " + got +
-                  ", Kind=" + std::string(review->text_at("kind")));
+    return failed("expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got " +
+                  go_kind_text(review->text_at("apiVersion"), review->text_at("kind")));
   }
   const Value* response = review->find("response");
   if (response == nullptr || !response->is_map()) return failed("no response provided");
@@ -213,7 +206,7 @@ Result<std::vector<std::string>> Conversions::read_answer(std::string_view body,
                      (single ? std::string() : " in object at index " + std::to_string(i)) + ": " +
                      whole.error().message);
     }
-    // What the version does not know goes. Its defaults are those of requests and of the store, not of conversions.
+    // Prune fields unknown to the version. Its defaults are applied to requests and stored objects, not to conversions.
     const types::Type& root = target->schema->root();
     Value coerced = schema::prune(arena, root, *whole);
     coerced = schema::drop_nulls(arena, root, coerced);
@@ -227,7 +220,7 @@ Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::shared_ptr<ne
                                         std::vector<std::shared_ptr<const void>>& held) {
   if (review_version_ == webhook::ReviewVersion::None) co_return untyped("no supported conversion review versions");
   const bool is_v1 = review_version_ == webhook::ReviewVersion::V1;
-  const std::string uid = resource::new_uid();
+  const std::string uid = random_uuid();
   std::string body = R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/)";
   body += is_v1 ? "v1" : "v1beta1";
   body += R"(","request":{"uid":")" + uid + R"(","desiredAPIVersion":")" +
@@ -253,7 +246,7 @@ Task<Result<Unit>> Conversions::convert(net::EventLoop& loop, std::shared_ptr<ne
 
 Task<Result<Unit>> convert_wanted(call::Call& call, std::vector<WantedConversion> wanted) {
   while (!wanted.empty()) {
-    // One call converts objects of one definition from one version to another, each once.
+    // A call converts objects of one definition between two versions, without duplicates.
     const WantedConversion first = wanted.front();
     std::vector<WantedConversion> batch, rest;
     for (WantedConversion& one : wanted) {
@@ -279,8 +272,8 @@ Task<Result<Value>> convert_object(call::Call& call, const types::Resource& from
   });
 }
 
-Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::EntryRef>& entries) {
-  if (!call.served->object_rules->asks_to_convert()) co_return Unit{};
+Task<Result<Unit>> convert_for_view(call::Call& call, const std::vector<cache::EntryRef>& entries) {
+  if (!call.served->object_rules->converts_by_webhook()) co_return Unit{};
   for (size_t from = 0; from < entries.size(); from += kBatch) {
     const size_t end = std::min(entries.size(), from + kBatch);
     Result<Unit> prepared = co_await with_conversions(call, [&](resource::MissingConversions& missing) {
@@ -296,8 +289,8 @@ Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::En
   co_return Unit{};
 }
 
-Task<Result<Unit>> prepare_to_show(call::Call& call, std::string_view body) {
-  if (!call.served->object_rules->asks_to_convert()) co_return Unit{};
+Task<Result<Unit>> convert_for_view(call::Call& call, std::string_view body) {
+  if (!call.served->object_rules->converts_by_webhook()) co_return Unit{};
   co_return co_await with_conversions(call, [&](resource::MissingConversions& missing) {
     Arena arena;
     (void)tree_of(arena, call.view, {body, {}}, &missing);

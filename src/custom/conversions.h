@@ -1,9 +1,9 @@
-// Objects between the versions of their kind, where a webhook converts them.
+// Conversion of custom objects between versions by webhook.
 //
-// Merging, rendering and the like are plain code and cannot wait. They ask for a converted object with
-// ObjectRules::convert, which adds what the webhook has not converted yet to MissingConversions; with_conversions() has
-// the webhook convert those and runs the code again. A converted object is remembered by its content, so that the
-// second run finds it; what a request needs is kept until it ends (Call::held).
+// Merging, rendering and the like are synchronous code and cannot wait for a webhook. They request a converted object
+// with ObjectRules::convert, which records objects that are not converted yet in MissingConversions; with_conversions()
+// then calls the webhook for those and runs the code again. Conversions are cached by object content, so the second run
+// finds them; those needed by a request are kept until it ends (Call::held).
 #pragma once
 
 #include <list>
@@ -27,7 +27,7 @@ namespace holdfast::custom {
 
 class Conversions;
 
-// One object that is to be converted.
+// One object to convert.
 struct WantedConversion {
   Conversions* conversions = nullptr;
   const types::Resource* from = nullptr;
@@ -40,20 +40,19 @@ struct WantedConversions final : resource::MissingConversions {
   std::vector<WantedConversion> all;
 };
 
-// The webhook of one definition, and what it converted lately. Any thread.
+// The webhook of one definition, and a cache of its recent conversions. Any thread.
 class Conversions {
  public:
-  // The caller outlives it.
+  // The caller must outlive this object.
   Conversions(std::shared_ptr<const crd::Definition> definition, webhook::Caller& caller);
 
-  // The object in another version. An error if it has not been converted yet; it is added to `missing` then, which is
-  // null or WantedConversions.
+  // The object in another version, from the cache. Otherwise returns an error and adds the object to `missing`, which
+  // is null or a WantedConversions.
   Result<Value> find(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
                      resource::MissingConversions* missing);
 
-  // Has these converted, all to one version, in one call. `held` keeps the results. 500 without a reason, in
-  // Kubernetes' words.
-  // Ends with an error when it is cancelled.
+  // Converts these objects, all to one version, in one call. `held` keeps the results alive. Errors are 500 without a
+  // reason, with Kubernetes' messages; cancellation is an error.
   Task<Result<Unit>> convert(net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation,
                              std::vector<WantedConversion> wanted, std::vector<std::shared_ptr<const void>>& held);
 
@@ -69,12 +68,12 @@ class Conversions {
   webhook::ReviewVersion review_version_ = webhook::ReviewVersion::None;
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const std::string>, KeyHash>
-      known_;  // Guarded by mutex_, as what follows.
+      known_;  // Guarded by mutex_, like the members below.
   struct Recent {
     std::string key;
     Text text;
   };
-  std::list<Recent> recent_;  // The newest first.
+  std::list<Recent> recent_;  // Newest first.
   size_t recent_bytes_ = 0;
 };
 
@@ -91,12 +90,12 @@ struct Flat<Result<T>> {
 };
 }  // namespace detail
 
-// The result of `work`, plain code that takes resource::MissingConversions&, once everything that it needs is
-// converted.
+// Runs `work`, synchronous code that takes resource::MissingConversions&, until everything it needs has been converted,
+// and returns its result.
 template <class Work>
 Task<Result<typename detail::Flat<std::invoke_result_t<Work&, WantedConversions&>>::type>> with_conversions(
     call::Call& call, Work work) {
-  // Each round may want what only became known by the last: an object of a third version, say.
+  // A round may need conversions that only the previous one revealed, such as an object in a third version.
   constexpr int kMostRounds = 8;
   for (int round = 0; round < kMostRounds; ++round) {
     WantedConversions wanted;
@@ -105,16 +104,16 @@ Task<Result<typename detail::Flat<std::invoke_result_t<Work&, WantedConversions&
     Result<Unit> converted = co_await convert_wanted(call, std::move(wanted.all));
     if (!converted) co_return converted.take_error();
   }
-  co_return internal_error("conversions of conversions do not end");
+  co_return internal_error("too many rounds of conversions");
 }
 
-// An object of the call's kind in another of its versions.
+// Converts an object of the call's kind to another version.
 Task<Result<Value>> convert_object(call::Call& call, const types::Resource& from, const types::Resource& to,
                                    Value object);
-// After this, showing these in the call's view wants nothing any more. Nothing happens where no webhook converts.
-Task<Result<Unit>> prepare_to_show(call::Call& call, const std::vector<cache::EntryRef>& entries);
-Task<Result<Unit>> prepare_to_show(call::Call& call, std::string_view body);
-// What a watch says whose objects cannot be converted.
+// Performs the conversions needed to render these entries in the call's view. A no-op without a conversion webhook.
+Task<Result<Unit>> convert_for_view(call::Call& call, const std::vector<cache::EntryRef>& entries);
+Task<Result<Unit>> convert_for_view(call::Call& call, std::string_view body);
+// The error event of a watch whose objects cannot be converted.
 Error not_convertible();
 
 }  // namespace holdfast::custom

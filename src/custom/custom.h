@@ -1,5 +1,5 @@
-// Custom resources: their definitions' life (CustomResources), the APIServices of their group versions
-// (CustomServices), and what their objects need: codec, rules, and conversion between versions by webhook.
+// Custom resources: the lifecycle of their definitions (CustomResources), the APIServices for their group versions
+// (CustomServices), and the codec, rules and webhook conversion of their objects.
 #pragma once
 
 #include "custom/conversions.h"

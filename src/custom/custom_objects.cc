@@ -4,6 +4,7 @@
 #include <atomic>
 #include <set>
 
+#include "base/api_version.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -21,8 +22,8 @@ const types::Type& object_meta() {
   return type;
 }
 
-// Stored metadata as ObjectMeta's decoder leaves it, without the members that it cannot read, which Kubernetes leaves
-// out too. Later code need not check what kind of value a member is.
+// Stored metadata as decoded by ObjectMeta, without undecodable members, which Kubernetes drops as well. Code that uses
+// it can rely on the types of its members.
 Value readable_metadata(Arena& arena, const Value& stored) {
   if (Result<Value> typed = codec::to_typed(arena, object_meta(), stored)) return *typed;
   MapBuilder readable(arena);
@@ -32,49 +33,25 @@ Value readable_metadata(Arena& arena, const Value& stored) {
   return *codec::to_typed(arena, object_meta(), readable.build());
 }
 
-// The type of a member that the schema describes itself; null for all others.
-const types::Type* child_of(const types::Type& type, std::string_view key) {
-  if (type.shape == types::Shape::Map) return type.element;
-  if (type.shape != types::Shape::Struct) return nullptr;
-  const types::Field* field = types::find_member(type, key);
-  return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
-}
-
-// Resources that are embedded in stored objects and in defaults, read like the object's own metadata.
+// Normalizes embedded resources in stored objects and in defaults, like the object's own metadata.
 struct EmbeddedReader {
   Arena& arena;
 
   Value read(const types::Type& type, const Value& value) {
     if (value.is_list() && type.shape == types::Shape::List) {
-      ListBuilder list(arena);
-      bool changed = false;
-      for (const Value& item : value.items()) {
-        const Value next = read(*type.element, item);
-        changed |= !next.same(item);
-        list.add(next);
-      }
-      return changed ? list.build() : value;
+      return with_each_item(arena, value, [&](const Value& item) { return read(*type.element, item); });
     }
     if (!value.is_map()) return value;
-    MapBuilder map(arena);
-    bool changed = false;
-    for (const Member& member : value.members()) {
+    return with_each_member(arena, value, [&](const Member& member) -> std::optional<Value> {
       const bool names = type.embedded_resource && (member.key == "apiVersion" || member.key == "kind");
-      if (names && !member.value.is_string()) {
-        changed = true;
-        continue;
-      }
-      Value next = member.value;
+      if (names && !member.value.is_string()) return std::nullopt;
       if (type.embedded_resource && member.key == "metadata") {
-        if (next.is_null()) next = Value::empty_map();
-        if (next.is_map()) next = readable_metadata(arena, next);
-      } else if (const types::Type* child = child_of(type, member.key)) {
-        next = read(*child, member.value);
+        const Value metadata = member.value.is_null() ? Value::empty_map() : member.value;
+        return metadata.is_map() ? readable_metadata(arena, metadata) : metadata;
       }
-      changed |= !next.same(member.value);
-      map.add(member.key, next);
-    }
-    return changed ? map.build() : value;
+      const types::Type* child = schema::member_type(type, member.key);
+      return child == nullptr ? member.value : read(*child, member.value);
+    });
   }
 };
 
@@ -86,8 +63,8 @@ bool embeds_resources(const types::Type& type) {
                      [](const types::Field* field) { return embeds_resources(*field->type); });
 }
 
-// Reads the resources embedded in objects of a version. Whether there can be any is found out with the first object:
-// types are made on first use.
+// Normalizes the resources embedded in objects of a version. Whether the schema allows any is determined on the first
+// object, because types are built on first use.
 class Embedded {
  public:
   Value read(Arena& arena, const crd::Version& version, const Value& object) const {
@@ -105,7 +82,7 @@ class Embedded {
   mutable std::atomic<Answer> any_{Answer::Unknown};
 };
 
-// Everything but metadata, apiVersion and kind.
+// Compares everything except metadata, apiVersion and kind.
 bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
   auto counts = [status_counts](std::string_view key) {
     return key != "metadata" && key != "apiVersion" && key != "kind" && (status_counts || key != "status");
@@ -121,12 +98,10 @@ bool same_but_metadata(const Value& a, const Value& b, bool status_counts) {
   return within(a, b) && within(b, a);
 }
 
-// "group/version" among those of a definition; null: none of them.
+// The version named "group/version"; null if the definition does not have it.
 const crd::Version* version_named(const crd::Definition& definition, std::string_view api_version) {
-  const size_t slash = api_version.find('/');
-  if (slash == std::string_view::npos) return nullptr;
-  if (api_version.substr(0, slash) != definition.storage_version().resource->group) return nullptr;
-  return definition.find(api_version.substr(slash + 1));
+  const auto [group, version] = split_api_version(api_version);
+  return group == definition.storage_version().resource->group ? definition.find(version) : nullptr;
 }
 
 class CustomRules final : public resource::ObjectRules {
@@ -135,12 +110,12 @@ class CustomRules final : public resource::ObjectRules {
               std::shared_ptr<Conversions> conversions)
       : definition_(std::move(definition)), version_(version), conversions_(std::move(conversions)) {}
 
-  void set_defaults(Arena& arena, Draft::Node object) const override {
-    const Value set = schema::apply_defaults(arena, version_.schema->root(), object.value());
-    object.assign(embedded_.read(arena, version_, set));  // Those in defaults are as they were written.
+  Value with_defaults(Arena& arena, const Value& decoded) const override {
+    const Value set = schema::apply_defaults(arena, version_.schema->root(), decoded);
+    return embedded_.read(arena, version_, set);  // Defaults are not normalized yet.
   }
 
-  // Strategy None: the version's name changes, and what the other version does not know goes.
+  // Strategy None: changes the version's name and prunes fields unknown to the target version.
   Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
                         resource::MissingConversions* missing) const override {
     if (&from == &to) return object;
@@ -152,7 +127,7 @@ class CustomRules final : public resource::ObjectRules {
     return schema::prune(arena, root, named);
   }
 
-  bool asks_to_convert() const override { return conversions_ != nullptr; }
+  bool converts_by_webhook() const override { return conversions_ != nullptr; }
   const types::Resource& version_of(const Value& object, const types::Resource& usual) const override {
     if (conversions_ == nullptr) return usual;
     const crd::Version* version = version_named(*definition_, object.text_at("apiVersion"));
@@ -161,16 +136,14 @@ class CustomRules final : public resource::ObjectRules {
 
   void prepare_for_create(kinds::Context&, Draft::Node object) const override {
     if (version_.has_status) object.remove("status");
-    Draft::Node metadata = object.child("metadata");
-    for (std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.remove(key);
-    metadata.set("generation", Value::integer(1));
+    object.child("metadata").set("generation", Value::integer(1));
   }
 
   void prepare_for_update(kinds::Context& context, kinds::Endpoint endpoint, Draft::Node next,
                           const Value& old) const override {
     const Value* old_status = old.find("status");
     if (endpoint == kinds::Endpoint::Status) {
-      // Only status and ownership are taken from what was sent.
+      // Only status and managedFields are taken from the request.
       const Value* status = next.find("status");
       const Value* managed = next.value().get("metadata", "managedFields");
       Value taken = status == nullptr ? without_member(context.arena, old, "status")
@@ -205,8 +178,8 @@ class CustomRules final : public resource::ObjectRules {
     return endpoint == kinds::Endpoint::Status ? crd::validate_object_status(version_, next, old)
                                                : crd::validate_object(version_, next, &old);
   }
-  // CEL rules that fail on what did not change; and new finalizers that are not named as others can be sure not to name
-  // theirs. Through /status none are added.
+  // Warns about CEL rules that fail on unchanged values (ratcheting), and about new finalizers without a
+  // domain-qualified name. Through /status no finalizers are added.
   std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value& object,
                                     const Value* old) const override {
     std::set<std::string_view> added;
@@ -233,7 +206,7 @@ class CustomRules final : public resource::ObjectRules {
  private:
   const std::shared_ptr<const crd::Definition> definition_;
   const crd::Version& version_;
-  const std::shared_ptr<Conversions> conversions_;  // Null: strategy None.
+  const std::shared_ptr<Conversions> conversions_;  // Null for strategy None.
   const Embedded embedded_;
 };
 
@@ -241,7 +214,7 @@ class CustomCodec final : public resource::ObjectCodec {
  public:
   explicit CustomCodec(std::shared_ptr<const crd::Definition> definition)
       : definition_(std::move(definition)), embedded_(definition_->versions().size()) {
-    // All versions select from one cache, each by its own fields.
+    // All versions share one cache, each with its own selectable fields.
     for (const crd::Version& version : definition_->versions()) {
       for (const std::string& field : version.selectable_fields) {
         if (std::find(names_.begin(), names_.end(), field) == names_.end()) names_.push_back(field);
@@ -265,16 +238,16 @@ class CustomCodec final : public resource::ObjectCodec {
     if (!tree) return internal_error("stored object " + std::string(key) + ": " + tree.error().message);
     const Value* metadata = tree->find("metadata");
     if (!tree->is_map() || (metadata != nullptr && !metadata->is_map())) {
-      return internal_error("stored object " + std::string(key) + ": it is no object");
+      return internal_error("stored object " + std::string(key) + ": it is not an object");
     }
 
     cache::Decoded decoded;
     decoded.managed = resource::managed_entries(arena, tree->get("metadata", "managedFields"));
     Draft draft(arena, *tree);
     draft.root().child("metadata").remove("managedFields");
-    draft.root().child("metadata").remove("options");  // Of a request; see BuiltinCodec::decode().
+    draft.root().child("metadata").remove("options");  // Request options; see BuiltinCodec::decode().
     draft.root().set("metadata", readable_metadata(arena, *draft.value().find("metadata")));
-    // Generations are younger than custom resources.
+    // Objects stored before generations were introduced.
     if (draft.value().int_at_or(0, "metadata", "generation") == 0)
       draft.root().child("metadata").set("generation", Value::integer(1));
     const crd::Version& own = version_of(*tree);
@@ -340,8 +313,8 @@ class CustomCodec final : public resource::ObjectCodec {
     Arena arena;
   };
   const crd::Version& version() const { return definition_->storage_version(); }
-  // An older version is read as the storage version where only its name differs. Where a webhook converts, it stays
-  // what it is: the cache cannot wait for anybody.
+  // Without a webhook, an older version is read as the storage version, since only the name differs. With one it keeps
+  // its version: the cache cannot wait for a conversion.
   const crd::Version& version_of(const Value& stored) const {
     if (definition_->conversion_webhook() == nullptr) return version();
     const crd::Version* named = version_named(*definition_, stored.text_at("apiVersion"));
@@ -349,19 +322,19 @@ class CustomCodec final : public resource::ObjectCodec {
   }
 
   const std::shared_ptr<const crd::Definition> definition_;
-  const std::vector<Embedded> embedded_;  // Of each version.
+  const std::vector<Embedded> embedded_;  // One per version.
   std::vector<std::string_view> names_;
 };
 
-// metadata of the object and of every resource embedded in it, as ObjectMeta's decoder and encoder would leave it.
+// Metadata of the object and of every embedded resource, as decoded and encoded by Go's ObjectMeta.
 struct MetadataTyper {
   Arena& arena;
   const Gates& gates;
-  // Where what ObjectMeta does not know is reported. Null: nowhere.
-  std::vector<std::string>* unknown = nullptr;           // Of the object's own.
-  std::vector<std::string>* embedded_unknown = nullptr;  // Of others.
+  // Receive the fields unknown to ObjectMeta. May be null.
+  std::vector<std::string>* unknown = nullptr;           // In the object's own metadata.
+  std::vector<std::string>* embedded_unknown = nullptr;  // In embedded metadata.
 
-  // The object's own may carry options, which are for the request and not for the type.
+  // The object's own metadata may carry request options, which are not part of the type.
   Result<Value> own_metadata(const Value& value, const std::string& path) {
     const Value* options = gates.on(Gate::DeclarativeFieldManager) ? value.find("options") : nullptr;
     if (options == nullptr) return metadata(value, path, unknown);
@@ -415,7 +388,7 @@ struct MetadataTyper {
         if (!next) return refusal(here, member.value, next.error().message);
       } else if (type.embedded_resource && !root && (member.key == "apiVersion" || member.key == "kind")) {
         if (!member.value.is_string()) return refusal(here, member.value, "must be a string");
-      } else if (const types::Type* child = child_of(type, member.key)) {
+      } else if (const types::Type* child = schema::member_type(type, member.key)) {
         next = walk(*child, member.value, false, here);
       }
       if (!next) return next;
@@ -425,7 +398,7 @@ struct MetadataTyper {
     return changed ? map.build() : value;
   }
 
-  // Of an embedded resource: named by its path.
+  // Error for an embedded resource, with its path.
   static Error refusal(const std::string& path, const Value& value, std::string_view why) {
     kinds::FieldErrors errors;
     errors.invalid(kinds::Path(path), value, why);
@@ -468,7 +441,7 @@ Result<Value> normalize_custom(Arena& arena, const crd::Version& version, const 
       MetadataTyper{arena, gates, unknown, unknown == nullptr ? nullptr : &embedded}.walk(root, pruned, true, "");
   if (!typed) return typed;
   if (unknown != nullptr) {
-    // The order of unstructuredSchemaCoercer.apply: the object's own metadata, the schema, other metadata.
+    // Same order as unstructuredSchemaCoercer.apply: the object's own metadata, the schema, other metadata.
     std::sort(paths.begin(), paths.end());
     for (const std::string& path : paths) unknown->push_back("unknown field \"" + path + "\"");
     unknown->insert(unknown->end(), embedded.begin(), embedded.end());

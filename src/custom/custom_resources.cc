@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/api_version.h"
 #include "base/log.h"
 #include "codec/codec.h"
 #include "custom/conversions.h"
@@ -18,8 +19,8 @@ constexpr std::string_view kPlural = "customresourcedefinitions";
 constexpr std::string_view kPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 constexpr std::string_view kManager = "kube-apiserver";
 
-// A merge patch of a definition, or of a subresource. The response is not used: Protobuf costs least to render, since
-// built-in kinds lie in the cache in that form.
+// A merge patch of a definition or one of its subresources. The response is ignored; Protobuf is the cheapest to render
+// because built-in kinds are cached in that format.
 net::ClientRequest patch_request(const std::string& path, std::string body) {
   net::ClientRequest patch;
   patch.method = "PATCH";
@@ -31,7 +32,32 @@ net::ClientRequest patch_request(const std::string& path, std::string body) {
 
 bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
 
-// Whether a stored definition has what the API requires; it may have been written directly to the store.
+bool is_own_finalizer(const Value& item) { return item.is_string() && item.as_string() == crd::kCleanupFinalizer; }
+
+// A terminating definition without our finalizer, and why that was removed.
+Value cleaned_up(Arena& arena, const Value& definition, UnixTime now) {
+  const std::string_view group = definition.text_at("spec", "group"),
+                         plural = definition.text_at("spec", "names", "plural");
+  std::string_view reason = "InstanceDeletionCompleted", message = "removed all instances";
+  const auto builtin = types::builtin_resources();
+  if (std::any_of(builtin.begin(), builtin.end(),
+                  [&](const types::Resource& r) { return r.group == group && r.plural == plural; })) {
+    reason = "OverlappingBuiltInResource";
+    message = "instances overlap with built-in resources in storage";
+  } else if (!crd::has_condition(definition, "Established", "True")) {
+    reason = "NeverEstablished";
+    message = "resource was never established";
+  }
+  Draft draft(arena, crd::with_condition(arena, definition, "Terminating", "False", reason, message, now));
+  ListBuilder others(arena);
+  for (const Value& item : definition.items_at("metadata", "finalizers")) {
+    if (!is_own_finalizer(item)) others.add(item);
+  }
+  draft.root().child("metadata").set("finalizers", others.build());
+  return draft.value();
+}
+
+// Whether a stored definition has the fields required by the API; it may have been written directly to the store.
 bool is_whole(const Value& definition) {
   const Value* const spec = definition.find("spec");
   const Value* const names = spec == nullptr ? nullptr : spec->find("names");
@@ -44,8 +70,8 @@ bool is_whole(const Value& definition) {
                      [](const Value& version) { return !version.text_at("name").empty(); });
 }
 
-// Paths of a built-in group lead to what is built in alone: such a definition gets its conditions, and its versions are
-// shown by discovery unless they are built in.
+// For a definition in a built-in group, whose paths only lead to built-in resources: it gets its conditions, and
+// discovery shows its versions unless they are built in.
 resource::CustomServedRef announced_of(const Value& written) {
   const std::shared_ptr<const crd::Definition> definition = crd::Definition::make(written);
   auto all = std::make_shared<resource::CustomServed>();
@@ -77,9 +103,10 @@ CustomResources::~CustomResources() = default;
 CustomResources::KindRef CustomResources::make_kind(const Value& written, const KindRef& before) {
   auto kind = std::make_shared<Kind>();
   kind->definition = crd::Definition::make(written);
-  // Conditions come and go without a change of what objects look like: the cache stays.
+  // Conditions and the deletion of the definition do not affect the objects: keep the cache and its watches. (Deletion
+  // increments metadata.generation.)
   if (before != nullptr && before->definition->uid() == kind->definition->uid() &&
-      before->definition->generation() == kind->definition->generation()) {
+      before->definition->spec_hash() == kind->definition->spec_hash()) {
     kind->storage = before->storage;
   } else {
     const types::Resource& stored = *kind->definition->storage_version().resource;
@@ -138,7 +165,7 @@ resource::CustomServedRef CustomResources::served_of(const KindRef& kind) const 
 
 void CustomResources::declare_services(Known& known, std::vector<std::string> served) {
   CustomServices& services = parts_.services;
-  // New ones first: a version that stays is at no moment unwanted.
+  // Add before removing, so that versions that stay are never dropped in between.
   for (const std::string& version : served) services.add(known.group, version);
   for (const std::string& version : known.served) services.remove(known.group, version);
   known.served = std::move(served);
@@ -152,7 +179,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
     const auto found = kinds_.find(one.name);
     if (found != kinds_.end() && found->second.revision >= one.revision) continue;
     const auto settling = settling_.find(one.name);
-    // A state that was read before the deletion must not bring it back.
+    // A state read before the deletion must not revive the definition.
     if (settling != settling_.end() && settling->second.deleted >= one.revision) continue;
     if (one.definition.is_null()) {
       if (settling != settling_.end()) settling->second.deleted = one.revision;
@@ -202,7 +229,7 @@ void CustomResources::serve(std::span<const Seen> seen) {
 }
 
 Task<void> CustomResources::end_watches(std::shared_ptr<resource::Storage> replaced) {
-  // The last objects of a kind are deleted before its definition is: its watchers see that.
+  // The last objects of a kind are deleted before its definition; let its watchers see that.
   (void)co_await replaced->cache().consistent(loop_);
   replaced->cache().end_watches();
 }
@@ -222,11 +249,11 @@ void CustomResources::tick() {
   }
 }
 
-// --- Following -------------------------------------------------------------------------------------------------------
+// --- Watching definitions --------------------------------------------------------------------------------------------
 
 Task<std::optional<CustomResources::Seen>> CustomResources::read(Arena& arena, std::string name, Executor& executor) {
   resource::Storage& storage = *parts_.registry.snapshot()->storage_of(kGroup, kPlural);
-  // The cache takes apart what was just written anyway: waiting for it costs less than doing it here, too.
+  // The cache decodes the definition anyway; waiting for it is cheaper than decoding it again here.
   Result<cache::Snapshot> now = co_await storage.cache().consistent(executor);
   if (!now) co_return std::nullopt;
   const cache::EntryRef entry = now->find(name);
@@ -244,7 +271,7 @@ void CustomResources::start() {
 Task<void> CustomResources::follow() {
   resource::Storage& storage = *parts_.registry.snapshot()->storage_of(kGroup, kPlural);
   constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
-  std::chrono::milliseconds delay = kFirstDelay;  // Short at first: starting waits for this.
+  std::chrono::milliseconds delay = kFirstDelay;  // Short at first: startup waits for this.
   while (!tasks_.closing()) {
     cache::WatchRequest request;
     request.start = cache::WatchRequest::Start::Initial;
@@ -273,7 +300,7 @@ Task<void> CustomResources::follow() {
         const std::string name(event.object()->name());
         if (event.type == cache::EventType::Deleted) {
           seen.push_back({name, Value::null(), event.revision});
-          // Its names are free: others may have waited for them.
+          // Its names are free again; other definitions may have been waiting for them.
           const std::lock_guard lock(mutex_);
           const auto known = kinds_.find(name);
           if (known == kinds_.end()) continue;
@@ -284,7 +311,7 @@ Task<void> CustomResources::follow() {
           continue;
         }
         {
-          // The settle() that is running serves it, or looks again at its end if it has read an older state.
+          // The running settle() serves it, or triggers another one when it ends if it has read an older state.
           const std::lock_guard lock(mutex_);
           if (const auto settling = settling_.find(name); settling != settling_.end()) {
             settling->second.announced = event.object()->revision();
@@ -295,7 +322,7 @@ Task<void> CustomResources::follow() {
         Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
         if (tree && !is_whole(*tree)) log::error("a CustomResourceDefinition is incomplete", {{"name", name}});
         if (!tree || !is_whole(*tree)) continue;
-        // What another server wrote, or a crash left half done.
+        // Written by another server, or left unfinished by a crash.
         if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True") ||
             !crd::accept_names(arena, *tree, {}, parts_.clock.now()).same(*tree)) {
           unsettled.push_back(name);
@@ -338,13 +365,14 @@ Task<void> CustomResources::close(Executor& executor) {
   }
 }
 
-// --- The life of a definition ----------------------------------------------------------------------------------------
+// --- Lifecycle of a definition ---------------------------------------------------------------------------------------
 
-// The status alone is sent: a schema is long, and says nothing new.
+// Sends only the status: schemas are large and do not change.
 Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition) {
   Arena arena;
   MapBuilder metadata(arena), change(arena);
   metadata.add("resourceVersion", *definition.get("metadata", "resourceVersion"));
+  if (const Value* finalizers = definition.get("metadata", "finalizers")) metadata.add("finalizers", *finalizers);
   change.add("metadata", metadata.build());
   change.add("status", *definition.find("status"));
   const Result<net::ClientResponse> answer =
@@ -376,7 +404,7 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     }
     ~Settling() { self.end_settling(name); }
   } settling(*this, name);
-  constexpr int kMostSteps = 12;  // Each writes one status; others may be faster a few times.
+  constexpr int kMostSteps = 12;  // Each writes one status; other writers may win a few times.
   for (int step = 0; step < kMostSteps && !tasks_.closing(); ++step) {
     Arena arena;
     const std::optional<Seen> seen = co_await read(arena, name, loop);
@@ -390,14 +418,14 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     const UnixTime now = parts_.clock.now();
     Value next;
     {
-      // Names are given to one definition at a time: the next one sees them as taken.
+      // Names are accepted for one definition at a time; the next one sees them as taken.
       const std::lock_guard lock(mutex_);
       const std::string group(definition.text_at("spec", "group"));
       next = crd::accept_names(arena, definition, taken_by_others(group, name), now);
       names_[group][name] = crd::taken_names(std::span(&next, 1));
     }
     if (next.same(definition)) {
-      // Served before anybody can read that it is.
+      // Serve the resource before the definition is marked Established.
       serve(std::span(&*seen, 1));
       next = crd::establish(arena, definition, now);
       if (next.same(definition)) co_return;
@@ -449,64 +477,67 @@ Task<void> CustomResources::clean_up(std::string name) {
       at->second = false;
       continue;
     }
-    // Objects with finalizers of their own stay until those are gone.
+    // Wait for objects with finalizers of their own.
     co_await tasks_.sleep(wait);
     wait = std::min(wait * 2, kLongestWait);
   }
 }
 
 Task<bool> CustomResources::clean_up_once(const std::string& name) {
+  Arena arena;
+  Result<Value> definition = co_await read_terminating(arena, name);
+  if (!definition) co_return false;
+  if (definition->is_null()) co_return true;
+  const Value in_progress = crd::with_condition(arena, *definition, "Terminating", "True", "InstanceDeletionInProgress",
+                                                "CustomResource deletion is in progress", parts_.clock.now());
+  if (!in_progress.same(*definition) && !co_await write_status(loop_, in_progress)) co_return false;
+  if (!co_await delete_objects(name)) co_return false;
+
+  // Read again for its resourceVersion: finalizers that others have added meanwhile are kept.
+  definition = co_await read_terminating(arena, name);
+  if (!definition) co_return false;
+  if (definition->is_null()) co_return true;
+  co_return co_await write_status(loop_, cleaned_up(arena, *definition, parts_.clock.now()));
+}
+
+// The definition while it is being deleted and has our finalizer; null if there is nothing to do for it.
+Task<Result<Value>> CustomResources::read_terminating(Arena& arena, const std::string& name) {
   const own_calls::OwnCalls calls(parts_.own, loop_);
   Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
-  if (found && found->status == 404) co_return true;
-  if (!found || found->status != 200) co_return false;
-  Arena arena;
-  Result<Value> definition = codec::decode_json(arena, found->body);
-  if (!definition) co_return false;
-  if (!is_terminating(*definition)) co_return true;
+  if (!found) co_return found.take_error();
+  if (found->status == 404) co_return Value::null();
+  if (found->status != 200) co_return internal_error("the definition cannot be read");
+  Result<Value> definition = codec::decode_json(arena, arena.copy(found->body));
+  if (!definition) co_return definition;
   const auto finalizers = definition->items_at("metadata", "finalizers");
-  const bool ours = std::any_of(finalizers.begin(), finalizers.end(), [](const Value& item) {
-    return item.is_string() && item.as_string() == crd::kCleanupFinalizer;
-  });
-  if (!ours) co_return true;
-  const UnixTime now = parts_.clock.now();
-  const Value in_progress = crd::with_condition(arena, *definition, "Terminating", "True", "InstanceDeletionInProgress",
-                                                "CustomResource deletion is in progress", now);
-  if (!in_progress.same(*definition) && !co_await write_status(loop_, in_progress)) co_return false;
+  const bool ours = is_terminating(*definition) && std::any_of(finalizers.begin(), finalizers.end(), is_own_finalizer);
+  co_return ours ? *definition : Value::null();
+}
 
-  // Every object, in every namespace.
+// Deletes all objects, in every namespace; whether none are left.
+Task<bool> CustomResources::delete_objects(const std::string& name) {
   KindRef kind;
   {
     const std::lock_guard lock(mutex_);
     const auto entry = kinds_.find(name);
     if (entry != kinds_.end()) kind = entry->second.kind;
   }
-  bool empty = true;
-  if (kind != nullptr && kind->definition->serves()) {
-    const types::Resource& resource = *kind->definition->storage_version().resource;
-    const std::string root = "/apis/" + std::string(resource.group) + "/" + std::string(resource.version);
-    Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop_);
-    if (!snapshot) co_return false;
-    for (const cache::EntryRef& entry : snapshot->list({}).entries) {
-      const std::string ns = resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "";
-      (void)co_await calls.call("DELETE",
-                                root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
-    }
-    Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
-    // What cannot be read is still there, and would be left behind for good.
-    const cache::ListPage rest = left ? left->list({.scope = "", .limit = 1}) : cache::ListPage{};
-    empty = left && rest.entries.empty() && rest.unreadable.empty();
+  if (kind == nullptr || !kind->definition->serves()) co_return true;
+  const own_calls::OwnCalls calls(parts_.own, loop_);
+  const types::Resource& resource = *kind->definition->storage_version().resource;
+  const std::string root = api_path(resource.group, resource.version);
+  Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop_);
+  if (!snapshot) co_return false;
+  for (const cache::EntryRef& entry : snapshot->list({}).entries) {
+    const std::string ns = resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "";
+    (void)co_await calls.call("DELETE",
+                              root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
   }
-  if (!empty) co_return false;
-  std::string kept;
-  for (const Value& item : finalizers) {
-    if (item.is_string() && item.as_string() != crd::kCleanupFinalizer) {
-      kept += (kept.empty() ? "" : ",") + codec::encode_json_string(item.as_string());
-    }
-  }
-  const std::string body = "{\"metadata\":{\"finalizers\":" + (kept.empty() ? "null" : "[" + kept + "]") + "}}";
-  const Result<net::ClientResponse> released = co_await calls.send(patch_request(name, body));
-  co_return released && (released->status == 200 || released->status == 404);
+  Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
+  if (!left) co_return false;
+  // Objects that cannot be decoded still exist and would be orphaned permanently.
+  const cache::ListPage rest = left->list({.scope = "", .limit = 1});
+  co_return rest.entries.empty() && rest.unreadable.empty();
 }
 
 }  // namespace holdfast::custom

@@ -1,8 +1,8 @@
-// The custom resources that the server has: follows the CustomResourceDefinitions, serves what they define, and manages
-// their life cycle (names accepted, established, terminating, gone).
+// The served custom resources: watches CustomResourceDefinitions, serves their resources, and manages their lifecycle
+// (names accepted, established, terminating, deleted).
 //
-// Nothing here polls. A definition that was just written is served before the write returns (settle); the watch reports
-// those written by other servers.
+// Nothing here polls. A definition written through this server is served before the write returns (settle); definitions
+// written by other servers arrive through the watch.
 #pragma once
 
 #include <map>
@@ -34,19 +34,19 @@ namespace holdfast::custom {
 
 class Conversions;
 
-// CustomResourceDefinitions.
+// Whether this is the resource of CustomResourceDefinitions.
 bool is_definition(const types::Resource& resource);
 
 class CustomResources {
  public:
-  // Everything outlives it.
+  // Everything here must outlive the CustomResources.
   struct Parts {
     const call::Settings& settings;
     const Clock& clock;
     store::Store& store;
     ownership::Pool& pool;
     cache::Executors executors;
-    net::EventLoop& loop;  // Where definitions are followed and their status is written.
+    net::EventLoop& loop;  // Definitions are watched and their status is written on this loop.
     resource::Registry& registry;
     webhook::Caller& caller;
     CustomServices& services;
@@ -56,60 +56,63 @@ class CustomResources {
       : parts_(std::move(parts)), loop_(parts_.loop), tasks_(parts_.loop, "custom resources") {}
   ~CustomResources();
 
-  // Follows the definitions until close().
+  // Watches the definitions until close().
   void start();
-  // Every definition there was at the start is served.
+  // Whether every definition that existed at startup is served.
   bool listed() const { return listed_.load(std::memory_order_acquire); }
-  // And its cache is filled.
+  // Whether, in addition, all their caches are populated.
   bool ready() const;
   void tick();
-  // Ends what start() began, and every cache.
+  // Stops the work begun by start(), and every cache.
   Task<void> close(Executor& executor);
 
-  // Takes the definition as far as it goes by itself, and serves it. Called after it was written.
+  // Advances the definition through its lifecycle as far as possible, and serves it. Called after each write.
   Task<void> settle(std::string name, net::EventLoop& loop);
 
  private:
   struct Kind {
     std::shared_ptr<const crd::Definition> definition;
     std::shared_ptr<ownership::MergeTypes> merge_types;
-    std::shared_ptr<Conversions> conversions;  // Null: versions differ in their name alone.
+    std::shared_ptr<Conversions> conversions;  // Null if versions differ only in their name.
     std::shared_ptr<resource::Storage> storage;
     std::vector<std::unique_ptr<kinds::Rules>> rules;
   };
   using KindRef = std::shared_ptr<const Kind>;
 
-  // A definition as it was seen at some revision.
+  // The state of a definition at a revision.
   struct Seen {
     std::string name;
-    Value definition;   // Null: it is gone.
-    Revision revision;  // Of this state, or of its end.
+    Value definition;   // Null if deleted.
+    Revision revision;  // Of this state, or of the deletion.
   };
 
   Task<void> follow();
-  // As it is in the store now; nothing when it is not there, or cannot be read.
+  // The current state in the store; nullopt if the definition does not exist or cannot be decoded.
   Task<std::optional<Seen>> read(Arena& arena, std::string name, Executor& executor);
-  // Serves what these say, unless something newer is known.
+  // Serves these states, except those that are not newer than what is already served.
   void serve(std::span<const Seen> seen);
-  // The definitions that went while nobody watched.
+  // Adds the definitions that were deleted while there was no watch.
   void add_missing(resource::Storage& storage, std::vector<Seen>& seen) const;
   KindRef make_kind(const Value& definition, const KindRef& before);
-  // Clients begin again with what is served now. Called after the registry has what replaces this, or nothing.
+  // Makes clients reconnect to what is served now. Call after the registry has the replacement, if any.
   Task<void> end_watches(std::shared_ptr<resource::Storage> replaced);
   resource::CustomServedRef served_of(const KindRef& kind) const;
-  // The names that others of its group hold. mutex_ is held.
+  // The names taken by other definitions of the group. Requires mutex_.
   crd::TakenNames taken_by_others(std::string_view group, std::string_view name) const;
 
   Task<bool> write_status(net::EventLoop& loop, Value definition);
-  // Settles it in the background.
+  // Calls settle() in the background.
   void look_at(std::string name);
-  // The last of those that settle a definition looks again if something newer than it has seen was announced.
+  // When the last settle() of a definition ends, starts another if the watch has announced a newer state than the one
+  // served.
   void end_settling(const std::string& name);
-  // Removes the objects of a definition that is being deleted, then its finalizer. One task per definition; repeated
-  // until done.
+  // Deletes the objects of a terminating definition, then removes its finalizer. One task per definition, retried until
+  // done.
   void start_clean_up(const std::string& name);
   Task<void> clean_up(std::string name);
   Task<bool> clean_up_once(const std::string& name);
+  Task<Result<Value>> read_terminating(Arena& arena, const std::string& name);
+  Task<bool> delete_objects(const std::string& name);
 
   const Parts parts_;
   net::EventLoop& loop_;
@@ -118,24 +121,24 @@ class CustomResources {
   std::atomic<bool> listed_{false};
 
   struct Known {
-    KindRef kind;  // Null: not served yet.
+    KindRef kind;  // Null if not served yet.
     Revision revision;
     std::string group;
-    std::vector<std::string> served;  // Versions, as the definition asks for them.
+    std::vector<std::string> served;  // The versions to serve according to the definition.
   };
-  // Says which group versions a definition serves now. mutex_ is held.
+  // Registers the group versions that a definition now serves. Requires mutex_.
   void declare_services(Known& known, std::vector<std::string> served);
   using Names = std::map<std::string, crd::TakenNames, std::less<>>;  // By definition.
   mutable std::mutex mutex_;
-  std::map<std::string, Known, std::less<>> kinds_;  // By name; guarded by mutex_, as what follows.
-  std::map<std::string, Names, std::less<>> names_;  // By group: what is accepted.
+  std::map<std::string, Known, std::less<>> kinds_;  // By name; guarded by mutex_, like the members below.
+  std::map<std::string, Names, std::less<>> names_;  // Accepted names, by group.
   struct Settling {
-    int count = 0;       // Calls of settle().
-    Revision announced;  // The newest state that the watch has announced meanwhile.
+    int count = 0;       // Number of running settle() calls.
+    Revision announced;  // The newest state announced by the watch in the meantime.
     Revision deleted;
   };
   std::map<std::string, Settling, std::less<>> settling_;
-  // Definitions that clean_up() is busy with. True: another one of that name may have been deleted meanwhile.
+  // Definitions being cleaned up by clean_up(). True if another one of that name may have been deleted in the meantime.
   std::map<std::string, bool, std::less<>> cleaning_;
 };
 

@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices";
 constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
-// Custom resources stand behind everything built in, and versions are ordered by their names alone.
+// Custom resources sort after all built-in ones; versions sort by name only.
 constexpr int64_t kGroupPriority = 1000, kVersionPriority = 100;
-constexpr std::string_view kAlways = "true";  // Of the label: put right whenever it changes.
+constexpr std::string_view kAlways = "true";  // Label value: always restored when changed.
 
 std::string name_of(std::string_view group, std::string_view version) {
   return std::string(version) + "." + std::string(group);
@@ -94,7 +94,7 @@ Task<void> CustomServices::work() {
     try {
       settled = co_await settle(name);
     } catch (...) {
-      // The others still get their turn.
+      // Continue with the others.
       report_failed_task("APIServices of custom resources", std::current_exception());
     }
     if (settled) continue;
@@ -134,7 +134,7 @@ Task<bool> CustomServices::settle(std::string name) {
     request.target = std::string(kPath) + std::string(kQuery);
     request.body = codec::encode_json(service.build());
   } else {
-    // Without the label it was created by a user.
+    // Without the label, it was created by a user.
     if (latest->entry->label(kAutomanaged) != kAlways) co_return true;
     if (!wanted) {
       request.method = "DELETE";
@@ -152,7 +152,7 @@ Task<bool> CustomServices::settle(std::string name) {
     }
   }
   const Result<net::ClientResponse> answer = co_await own_calls::OwnCalls(own_, loop_).send(std::move(request));
-  // A 4xx means that it was changed meanwhile: the watch of APIServices reports that, and it is reconciled again.
+  // A 4xx means that it was changed concurrently: the APIService watch reports that, and it is reconciled again.
   co_return answer && answer->status < 500;
 }
 

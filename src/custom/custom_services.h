@@ -1,8 +1,8 @@
-// The APIServices of custom resources: one for each group version that a CustomResourceDefinition serves, made and
-// removed with it. As kube-apiserver's crd-autoregister and autoregister controllers.
+// The APIServices of custom resources: one per group version served by a CustomResourceDefinition, created and deleted
+// with it. Equivalent to kube-apiserver's crd-autoregister and autoregister controllers.
 //
-// Nothing polls. CustomResources reports definitions that came and went, the aggregator reports APIServices that others
-// changed; one coroutine then reconciles them one by one.
+// Nothing polls. CustomResources reports added and removed definitions, the aggregator reports APIServices changed by
+// others; one coroutine then reconciles them one at a time.
 //
 // Threading: add, remove and look_at may be called from any thread.
 #pragma once
@@ -21,22 +21,22 @@
 
 namespace holdfast::custom {
 
-// The controller that creates and removes an APIService automatically.
+// Label for APIServices that a controller creates and deletes automatically.
 inline constexpr std::string_view kAutomanaged = "kube-aggregator.kubernetes.io/automanaged";
 
 class CustomServices {
  public:
-  // The registry outlives it.
+  // The registry must outlive this object.
   CustomServices(const resource::Registry& registry, own_calls::Handler own, net::EventLoop& loop)
       : registry_(registry), own_(std::move(own)), loop_(loop), tasks_(loop, "APIServices of custom resources") {}
 
-  // One more definition that serves this group version; one less.
+  // Adds or removes one definition that serves this group version.
   void add(std::string_view group, std::string_view version);
   void remove(std::string_view group, std::string_view version);
-  // This APIService may have been changed or removed.
+  // Reports that this APIService may have been changed or deleted.
   void look_at(std::string_view name);
 
-  // From here on; before, all definitions there are must have been added.
+  // Starts reconciling; all existing definitions must have been added before.
   void start();
   Task<void> close(Executor& executor);
 
@@ -48,7 +48,7 @@ class CustomServices {
 
   void wake();
   Task<void> work();
-  // False: try again later.
+  // False if it has to be retried.
   Task<bool> settle(std::string name);
 
   const resource::Registry& registry_;
@@ -56,9 +56,9 @@ class CustomServices {
   net::EventLoop& loop_;
   TaskGroup tasks_;
 
-  std::mutex mutex_;                                   // Guards what follows.
+  std::mutex mutex_;                                   // Guards the members below.
   std::map<std::string, Wanted, std::less<>> wanted_;  // By name.
-  std::set<std::string, std::less<>> touched_;         // To be looked at.
+  std::set<std::string, std::less<>> touched_;         // To be reconciled.
   bool started_ = false, woken_ = false;
 };
 

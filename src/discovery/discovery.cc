@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/api_version.h"
+#include "base/base64.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 
 namespace holdfast::discovery {
@@ -38,8 +41,8 @@ bool is_builtin_version(std::string_view group, std::string_view version) {
   });
 }
 
-// Built-in groups keep the catalog's order; custom ones follow by name, their versions by priority. Custom versions of
-// a built-in group have a higher priority than its own.
+// Built-in groups keep the catalog's order; custom ones follow by name, with versions by priority. Custom versions of a
+// built-in group have a higher priority than its own.
 std::vector<Group> collect(Resources resources) {
   std::vector<Group> groups;
   for (const types::Resource* resource : resources) {
@@ -81,13 +84,9 @@ Value strings(Arena& arena, std::span<const std::string_view> texts) {
   return list.build();
 }
 
-std::string group_version(std::string_view group, std::string_view version) {
-  return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
-}
-
 Value version_entry(Arena& arena, std::string_view group, std::string_view version) {
   MapBuilder entry(arena);
-  entry.add("groupVersion", Value::string(arena, group_version(group, version)));
+  entry.add("groupVersion", Value::string(arena, api_version_of(group, version)));
   entry.add("version", Value::string(version));
   return entry.build();
 }
@@ -137,7 +136,7 @@ Value kind_entry(Arena& arena, std::string_view group, std::string_view version,
 }
 
 Value aggregated_resource(Arena& arena, const types::Resource& resource, bool custom) {
-  // Built-in resources leave the group and version of their own kind empty; custom ones state them.
+  // Built-in resources omit the group and version if they are their own; custom ones include them.
   const std::string_view own_group = custom ? resource.group : "", own_version = custom ? resource.version : "";
   MapBuilder entry(arena);
   entry.add("resource", Value::string(resource.plural));
@@ -163,7 +162,7 @@ Value aggregated_resource(Arena& arena, const types::Resource& resource, bool cu
   return entry.build();
 }
 
-// v3beta2 -> {3, 1 (beta), 2}; nothing for names that are not Kubernetes versions.
+// v3beta2 -> {3, 1 (beta), 2}; empty for names that are not Kubernetes versions.
 struct ParsedVersion {
   int64_t major, stage, minor;  // Stage: 2 stable, 1 beta, 0 alpha.
 };
@@ -251,7 +250,7 @@ Value resource_list(Arena& arena, Resources resources, std::string_view group, s
     if (candidate.name != group) continue;
     for (const Version& served : candidate.versions) {
       if (served.name != version) continue;
-      // Paths of a built-in group lead to what is built in alone.
+      // The paths of a built-in group serve built-in versions only.
       if (served.custom && !candidate.custom) return Value::null();
       ListBuilder list(arena);
       for (const types::Resource* resource : served.resources) {
@@ -262,7 +261,7 @@ Value resource_list(Arena& arena, Resources resources, std::string_view group, s
       MapBuilder document(arena);
       document.add("kind", Value::string("APIResourceList"));
       if (!group.empty()) document.add("apiVersion", Value::string("v1"));
-      document.add("groupVersion", Value::string(arena, group_version(group, version)));
+      document.add("groupVersion", Value::string(arena, api_version_of(group, version)));
       document.add("resources", list.build());
       return document.build();
     }
@@ -309,13 +308,7 @@ std::string aggregated_etag(const Value& document) {
   const std::string json = codec::encode_json(hashed.build());
   std::array<unsigned char, SHA512_DIGEST_LENGTH> digest;
   SHA512(reinterpret_cast<const unsigned char*>(json.data()), json.size(), digest.data());
-  std::string etag = "\"";
-  constexpr char kHex[] = "0123456789ABCDEF";
-  for (unsigned char byte : digest) {
-    etag += kHex[byte >> 4];
-    etag += kHex[byte & 15];
-  }
-  return etag + "\"";
+  return '"' + to_upper(to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()})) + '"';
 }
 
 std::string storage_version_hash(const types::Resource& resource) {
@@ -324,18 +317,8 @@ std::string storage_version_hash(const types::Resource& resource) {
                            std::string(resource.kind);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  constexpr int kHashedBytes = 8;
-  std::string encoded;
-  for (int i = 0; i < kHashedBytes; i += 3) {
-    const int left = kHashedBytes - i;
-    const uint32_t group = digest[i] << 16 | (left > 1 ? digest[i + 1] << 8 : 0) | (left > 2 ? digest[i + 2] : 0);
-    encoded += kAlphabet[group >> 18];
-    encoded += kAlphabet[group >> 12 & 63];
-    encoded += left > 1 ? kAlphabet[group >> 6 & 63] : '=';
-    encoded += left > 2 ? kAlphabet[group & 63] : '=';
-  }
-  return encoded;
+  constexpr size_t kHashedBytes = 8;
+  return base64_encode({reinterpret_cast<const char*>(digest.data()), kHashedBytes});
 }
 
 }  // namespace holdfast::discovery

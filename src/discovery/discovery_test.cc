@@ -16,14 +16,14 @@ std::vector<const types::Resource*> builtin() {
   return all;
 }
 
-TEST(DiscoveryTest, TheCoreVersionsHaveNoApiVersion) {
+TEST(DiscoveryTest, CoreVersionsHaveNoApiVersion) {
   Arena arena;
   EXPECT_EQ(
       codec::encode_json(core_versions(arena, "10.0.0.1:6443")),
       R"({"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"10.0.0.1:6443"}]})");
 }
 
-TEST(DiscoveryTest, AGroupListsItsVersionsWithThePreferredOneFirst) {
+TEST(DiscoveryTest, GroupListsPreferredVersionFirst) {
   Arena arena;
   const auto resources = builtin();
   EXPECT_EQ(
@@ -33,7 +33,7 @@ TEST(DiscoveryTest, AGroupListsItsVersionsWithThePreferredOneFirst) {
   EXPECT_TRUE(group(arena, resources, "nothing").is_null());
 }
 
-TEST(DiscoveryTest, StorageVersionHashesNameWhatIsStored) {
+TEST(DiscoveryTest, StorageVersionHashesIdentifyTheStoredKind) {
   EXPECT_EQ(storage_version_hash(*types::find_resource("apps", "v1", "controllerrevisions")), "85nkx63pcBU=");
   EXPECT_EQ(storage_version_hash(*types::find_resource("", "v1", "pods")), "xPOwRZ+Yhw8=");
   EXPECT_EQ(storage_version_hash(*types::find_resource("events.k8s.io", "v1", "events")), "r2yiGXH7wu8=");
@@ -42,7 +42,7 @@ TEST(DiscoveryTest, StorageVersionHashesNameWhatIsStored) {
   EXPECT_EQ(storage_version_hash(*types::find_resource("", "v1", "bindings")), "");
 }
 
-TEST(DiscoveryTest, CustomGroupsFollowTheBuiltInOnesAndOrderTheirVersions) {
+TEST(DiscoveryTest, CustomGroupsFollowBuiltInOnesWithSortedVersions) {
   Arena arena;
   const types::Resource beta{
       .group = "example.com", .version = "v1beta1", .plural = "widgets", .singular = "widget", .kind = "Widget"};
@@ -65,7 +65,7 @@ TEST(DiscoveryTest, CustomGroupsFollowTheBuiltInOnesAndOrderTheirVersions) {
       R"({"groupVersion":"example.com/v2alpha1","version":"v2alpha1"}])");
 }
 
-TEST(DiscoveryTest, CustomVersionsOfABuiltInGroupComeFirstAndHaveNoPageOfTheirOwn) {
+TEST(DiscoveryTest, CustomVersionsOfABuiltInGroupComeFirstButHaveNoResourceList) {
   Arena arena;
   const types::Resource own{.group = "apps", .version = "v2", .plural = "bolts", .singular = "bolt", .kind = "Bolt"};
   auto resources = builtin();
@@ -81,7 +81,7 @@ TEST(DiscoveryTest, CustomVersionsOfABuiltInGroupComeFirstAndHaveNoPageOfTheirOw
   }
 }
 
-TEST(DiscoveryTest, AggregatedKindsOfBuiltInsAreEmptyButForForeignSubresources) {
+TEST(DiscoveryTest, AggregatedResponseKindsOfBuiltInsHaveNoGroupVersionExceptForeignSubresources) {
   Arena arena;
   const Value document = aggregated(arena, builtin(), Part::Groups);
   for (const Value& item : document.items_at("items")) {
@@ -101,7 +101,7 @@ TEST(DiscoveryTest, AggregatedKindsOfBuiltInsAreEmptyButForForeignSubresources) 
   FAIL() << "deployments not found";
 }
 
-TEST(DiscoveryTest, VersionsOrderAsKubernetesOrdersThem) {
+TEST(DiscoveryTest, VersionsAreSortedLikeInKubernetes) {
   std::vector<std::string_view> versions = {"v1alpha1", "foo",     "v1",       "v10",       "v2",
                                             "v11beta2", "v3beta1", "v10beta3", "v12alpha1", "v1x"};
   std::sort(versions.begin(), versions.end(), version_precedes);
@@ -109,7 +109,7 @@ TEST(DiscoveryTest, VersionsOrderAsKubernetesOrdersThem) {
                                                      "v1alpha1", "foo", "v1x"}));
 }
 
-// What is served of admissionregistration.k8s.io/v1beta1 with these entries.
+// The resources of admissionregistration.k8s.io/v1beta1 served with these entries.
 std::string served_beta(std::vector<std::string> entries) {
   const Result<RuntimeConfig> config = RuntimeConfig::parse(entries);
   if (!config) return config.error().message;
@@ -135,7 +135,7 @@ TEST(RuntimeConfigTest, ServesBetaVersionsThatAreEnabled) {
   const std::string version = "admissionregistration.k8s.io/v1beta1", policies = version + "/mutatingadmissionpolicies";
   const std::string no = " is not supported by Holdfast: ";
   const Row rows[] = {
-      {"nothing without an entry", {}, ""},
+      {"no entries", {}, ""},
       {"a version", {version + "=true"}, both},
       {"a version without a value", {version}, both},
       {"one resource of a version", {policies + "=true"}, "mutatingadmissionpolicies"},
@@ -144,28 +144,46 @@ TEST(RuntimeConfigTest, ServesBetaVersionsThatAreEnabled) {
        "mutatingadmissionpolicybindings"},
       {"all versions", {"api/all=true"}, both},
       {"all beta versions", {"api/beta=true"}, both},
-      {"alpha versions are none of beta", {"api/alpha=true"}, ""},
-      {"beta counts more than all", {"api/beta=false", "api/all=true"}, ""},
-      {"a version counts more than beta", {"api/beta=false", version + "=true"}, both},
-      {"the last entry of a key counts", {version + "=true", version + "=false"}, ""},
-      {"versions that are served anyway", {"v1=true", "apps/v1", "api/ga=true"}, ""},
-      {"what there is not may be disabled", {"batch/v2alpha1=false"}, ""},
-      {"a stable version cannot be disabled",
-       {"batch/v1=false"},
-       "--runtime-config batch/v1=false" + no + "versions cannot be turned off"},
-      {"nor can all of them", {"api/ga=false"}, "--runtime-config api/ga=false" + no + "versions cannot be turned off"},
-      {"a version that there is not",
+      {"alpha does not include beta", {"api/alpha=true"}, ""},
+      {"beta overrides all", {"api/beta=false", "api/all=true"}, ""},
+      {"a version overrides beta", {"api/beta=false", version + "=true"}, both},
+      {"the last entry of a key wins", {version + "=true", version + "=false"}, ""},
+      {"stable versions may be enabled", {"v1=true", "apps/v1", "api/ga=true"}, ""},
+      {"an unknown version may be disabled", {"batch/v2alpha1=false"}, ""},
+      {"a version that the server itself calls",
+       {"rbac.authorization.k8s.io/v1=false"},
+       "--runtime-config disables rbac.authorization.k8s.io/v1/clusterrolebindings, which this server needs itself"},
+      {"all stable versions",
+       {"api/ga=false"},
+       "--runtime-config disables v1/bindings, which this server needs itself"},
+      {"an unknown version",
        {"apps/v1", "batch/v2alpha1"},
        "--runtime-config batch/v2alpha1" + no + "there is no such version"},
-      {"a group that there is not",
-       {"nothing/v1=true"},
-       "--runtime-config nothing/v1=true" + no + "there is no such group"},
-      {"a resource that there is not",
+      {"an unknown group", {"nothing/v1=true"}, "--runtime-config nothing/v1=true" + no + "there is no such group"},
+      {"an unknown resource",
        {version + "/pods=true"},
        "--runtime-config " + version + "/pods=true" + no + "there is no such resource"},
       {"neither true nor false", {version + "=maybe"}, "--runtime-config: invalid value of " + version + ": maybe"},
   };
   for (const Row& row : rows) EXPECT_EQ(served_beta(row.entries), row.served) << row.name;
+}
+
+TEST(RuntimeConfigTest, StableVersionsAndResourcesCanBeDisabled) {
+  const auto disabled = [](std::vector<std::string> entries) {
+    const Result<RuntimeConfig> config = RuntimeConfig::parse(entries);
+    if (!config) return config.error().message;
+    std::string names;
+    for (const types::Resource& resource : types::builtin_resources()) {
+      if (!is_stable(resource.version) || config->serves(resource)) continue;
+      names += (names.empty() ? "" : " ") + std::string(resource.plural) + "." + std::string(resource.group);
+    }
+    return names;
+  };
+  EXPECT_EQ(disabled({"batch/v1=false"}), "cronjobs.batch jobs.batch");
+  EXPECT_EQ(disabled({"batch/v1=false", "batch/v1/jobs=true"}), "cronjobs.batch");
+  EXPECT_EQ(disabled({"batch/v1/jobs=0"}), "jobs.batch");
+  EXPECT_EQ(disabled({"batch/v1=true"}), "");
+  EXPECT_FALSE(RuntimeConfig::parse(std::vector<std::string>{"batch/v1=false"})->serves("batch", "v1"));
 }
 
 }  // namespace

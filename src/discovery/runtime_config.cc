@@ -4,31 +4,43 @@
 #include <map>
 #include <optional>
 
+#include "base/api_version.h"
 #include "base/strings.h"
 #include "discovery/discovery.h"
 
 namespace holdfast::discovery {
 namespace {
 
-// By key. An entry without a value enables.
+// By key.
 using Entries = std::map<std::string, std::string, std::less<>>;
 
-// What Go's strconv.ParseBool accepts.
-std::optional<bool> truth_of(std::string_view text) {
-  for (const std::string_view yes : {"", "1", "t", "T", "true", "TRUE", "True"}) {
-    if (text == yes) return true;
-  }
-  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
-    if (text == no) return false;
-  }
-  return std::nullopt;
-}
+// An entry without a value enables.
+std::optional<bool> parse_value(std::string_view value) { return value.empty() ? true : parse_bool(value); }
 
 // An entry for many versions at once: api/all, api/ga, api/beta or api/alpha.
-bool is_of_all_groups(std::string_view key) { return key.starts_with("api/"); }
+bool applies_to_all_groups(std::string_view key) { return key.starts_with("api/"); }
 
 bool is_of_level(std::string_view version, std::string_view level) {
   return !is_stable(version) && version.find(level) != std::string_view::npos;
+}
+
+// Authentication, authorization, admission, custom resources, allocation of addresses and the embedded controllers are
+// built on these.
+bool is_called_by_the_server(std::string_view group) {
+  static constexpr std::string_view kGroups[] = {
+      "",
+      "admissionregistration.k8s.io",
+      "apiextensions.k8s.io",
+      "apiregistration.k8s.io",
+      "authentication.k8s.io",
+      "authorization.k8s.io",
+      "coordination.k8s.io",
+      "discovery.k8s.io",
+      "flowcontrol.apiserver.k8s.io",
+      "networking.k8s.io",
+      "rbac.authorization.k8s.io",
+  };
+  return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
 }
 
 Error refused(std::string_view key, std::string_view value, std::string_view why) {
@@ -37,14 +49,11 @@ Error refused(std::string_view key, std::string_view value, std::string_view why
   return bad_request("--runtime-config " + entry + " is not supported by Holdfast: " + std::string(why));
 }
 
-Result<Unit> check_of_all_groups(std::string_view key, std::string_view value) {
+Result<Unit> check_entry_for_all_groups(std::string_view key, std::string_view value) {
   const bool known = key == "api/all" || key == "api/ga" || key == "api/beta" || key == "api/alpha";
   if (!known) return refused(key, value, "there is no such group");
   if (value != "true" && value != "false") {
     return bad_request("--runtime-config: invalid value " + std::string(key) + "=" + std::string(value));
-  }
-  if (value == "false" && (key == "api/all" || key == "api/ga")) {
-    return refused(key, value, "versions cannot be turned off");
   }
   return Unit{};
 }
@@ -52,7 +61,7 @@ Result<Unit> check_of_all_groups(std::string_view key, std::string_view value) {
 Result<Unit> check_of_version(std::string_view key, std::string_view value) {
   std::vector<std::string_view> parts = split(key, '/');
   if (parts.size() == 1) parts.insert(parts.begin(), "");  // The core group.
-  const std::optional<bool> enable = truth_of(value);
+  const std::optional<bool> enable = parse_value(value);
   if (!enable) {
     return bad_request("--runtime-config: invalid value of " + std::string(key) + ": " + std::string(value));
   }
@@ -68,20 +77,20 @@ Result<Unit> check_of_version(std::string_view key, std::string_view value) {
   if (!has_group) return refused(key, value, "there is no such group");
   if (!has_version && *enable) return refused(key, value, "there is no such version");
   if (has_version && !has_resource && *enable) return refused(key, value, "there is no such resource");
-  if (has_version && !*enable && is_stable(parts[1])) return refused(key, value, "versions cannot be turned off");
   return Unit{};
 }
 
 bool is_enabled(const types::Resource& resource, const Entries& entries) {
-  bool enabled = false;
+  bool enabled = is_stable(resource.version);
   const auto apply = [&](const std::string& key) {
-    if (const auto found = entries.find(key); found != entries.end()) enabled = *truth_of(found->second);
+    if (const auto found = entries.find(key); found != entries.end()) enabled = *parse_value(found->second);
   };
   apply("api/all");
+  if (is_stable(resource.version)) apply("api/ga");
   for (const std::string level : {"beta", "alpha"}) {
     if (is_of_level(resource.version, level)) apply("api/" + level);
   }
-  const std::string version = std::string(resource.group) + "/" + std::string(resource.version);
+  const std::string version = api_version_of(resource.group, resource.version);
   apply(version);
   apply(version + "/" + std::string(resource.plural));
   return enabled;
@@ -103,18 +112,26 @@ Result<RuntimeConfig> RuntimeConfig::parse(std::span<const std::string> entries)
     by_key.insert_or_assign(std::string(entry.substr(0, equals)), std::string(value));
   }
   for (const auto& [key, value] : by_key) {
-    Result<Unit> checked = is_of_all_groups(key) ? check_of_all_groups(key, value) : check_of_version(key, value);
+    Result<Unit> checked =
+        applies_to_all_groups(key) ? check_entry_for_all_groups(key, value) : check_of_version(key, value);
     if (!checked) return checked.take_error();
   }
   RuntimeConfig config;
   for (const types::Resource& resource : types::builtin_resources()) {
-    if (!is_stable(resource.version) && is_enabled(resource, by_key)) config.enabled_.push_back(&resource);
+    const bool stable = is_stable(resource.version);
+    if (is_enabled(resource, by_key) == stable) continue;
+    if (stable && is_called_by_the_server(resource.group)) {
+      return bad_request("--runtime-config disables " + api_version_of(resource.group, resource.version) + "/" +
+                         std::string(resource.plural) + ", which this server needs itself");
+    }
+    config.changed_.push_back(&resource);
   }
   return config;
 }
 
 bool RuntimeConfig::serves(const types::Resource& resource) const {
-  return is_stable(resource.version) || std::find(enabled_.begin(), enabled_.end(), &resource) != enabled_.end();
+  const bool changed = std::find(changed_.begin(), changed_.end(), &resource) != changed_.end();
+  return is_stable(resource.version) != changed;
 }
 
 bool RuntimeConfig::serves(std::string_view group, std::string_view version) const {

@@ -1,6 +1,7 @@
-// Evaluating the expressions of admission for one request.
+// Evaluates admission expressions for one request.
 #include <algorithm>
 
+#include "base/api_error.h"
 #include "base/text.h"
 #include "expressions/expressions.h"
 #include "expressions/variables.h"
@@ -8,18 +9,13 @@
 namespace holdfast::expressions {
 namespace {
 
-// Several errors as one, as Kubernetes prints them: each text once, in brackets unless there is a single one.
+// Joins errors like Kubernetes: without duplicates, in brackets if there are several.
 std::string aggregate(std::span<const std::string> problems) {
-  std::string all;
-  size_t distinct = 0;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    if (std::find(problems.begin(), problems.begin() + static_cast<ptrdiff_t>(i), problems[i]) !=
-        problems.begin() + static_cast<ptrdiff_t>(i)) {
-      continue;
-    }
-    all += (distinct++ == 0 ? "" : ", ") + problems[i];
+  std::vector<std::string> distinct;
+  for (const std::string& problem : problems) {
+    if (std::find(distinct.begin(), distinct.end(), problem) == distinct.end()) distinct.push_back(problem);
   }
-  return distinct > 1 ? "[" + all + "]" : all;
+  return distinct.empty() ? "" : aggregate_text(distinct);
 }
 
 }  // namespace
@@ -42,7 +38,7 @@ Activation::Activation(Arena& arena, Scope scope, std::span<const NamedExpressio
 std::string_view Activation::type_name() const { return kVariablesType; }
 
 const cel::Val* Activation::find(std::string_view field) {
-  // Of two variables of the same name the later one counts.
+  // The last of several variables with the same name wins.
   size_t i = variables_.size();
   while (i > 0 && variables_[i - 1].name != field) --i;
   if (i == 0) return nullptr;
@@ -54,7 +50,7 @@ const cel::Val* Activation::find(std::string_view field) {
   };
   const Expression& expression = variables_[i].expression;
   if (computed.begun) {
-    // Two variables of the same name, the later one reading the earlier.
+    // Two variables have the same name, and the later one reads the earlier.
     fail("evaluate: it depends on itself");
   } else if (expression.program == nullptr) {
     fail("compile: " + expression.problem);

@@ -1,4 +1,4 @@
-// Which variables an expression of admission sees, and compiling it.
+// Declares the variables of admission expressions and compiles them.
 #include <array>
 #include <map>
 
@@ -10,8 +10,8 @@ namespace {
 
 using Fields = std::vector<std::pair<std::string, cel::TypeRef>>;
 
-// The types of `request` and `namespaceObject` (BuildRequestType and BuildNamespaceType upstream). They live as long as
-// the process: every environment refers to them.
+// The types of `request` and `namespaceObject` (upstream: BuildRequestType and BuildNamespaceType). They have static
+// lifetime: every environment refers to them.
 struct SharedTypes {
   cel::TypePool pool;
   cel::TypeRef request = nullptr, namespace_object = nullptr;
@@ -99,7 +99,7 @@ std::span<const cel::TypeRef> wanted_types(Purpose purpose) {
   return {};
 }
 
-// `known` null: object and params are dyn.
+// If `known` is null, object and params are dyn.
 std::shared_ptr<const cel::Environment> make_environment(Scope scope, const KnownTypes* known,
                                                          std::span<const NamedExpression> variables, bool authorizer,
                                                          bool mutation) {
@@ -115,7 +115,7 @@ std::shared_ptr<const cel::Environment> make_environment(Scope scope, const Know
                        {"namespaceObject", shared.namespace_object},
                        {"request", shared.request}};
   if (scope.variables) {
-    // Of two variables of the same name the later one counts.
+    // The last of several variables with the same name wins.
     std::map<std::string, cel::TypeRef> fields;
     for (const NamedExpression& variable : variables) {
       const cel::Program* program = variable.expression.program.get();
@@ -135,7 +135,7 @@ std::shared_ptr<const cel::Environment> make_environment(Scope scope, const Know
   return cel::Environment::make(std::move(options));
 }
 
-// Environments without anything of a policy's own, made once.
+// Environments that do not depend on a policy, created once.
 std::shared_ptr<const cel::Environment> plain_environment(Scope scope, bool authorizer, bool mutation) {
   static const auto kAll = [] {
     std::array<std::shared_ptr<const cel::Environment>, 16> all;
@@ -170,7 +170,7 @@ Expression Compiler::compile(std::string_view text, Purpose purpose) {
   const bool mutation = purpose == Purpose::ApplyConfiguration || purpose == Purpose::JsonPatch;
   cel::Environment::Compiled compiled = environment(purpose != Purpose::Message, mutation)->compile(text);
   Expression result{.text = std::string(text), .program = nullptr, .problem = {}};
-  // Type errors are reported before those that only planning finds.
+  // Type errors take precedence over planning errors.
   const std::string type =
       compiled.program == nullptr ? compiled.error.type : cel::go_type_text(compiled.program->result_type());
   const std::span<const cel::TypeRef> wanted = wanted_types(purpose);

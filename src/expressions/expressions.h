@@ -1,15 +1,15 @@
-// The expressions of admission: those of admission policies, and the match conditions of webhooks. Which variables they
-// see, what they have to evaluate to, and what evaluating them may cost.
+// CEL expressions of admission policies and webhook match conditions: which variables they can use, what they must
+// evaluate to, and what evaluating them may cost.
 //
 //   Compiler --add_variable(), compile()--> Expression --Activation::evaluate(expression, budget)--> Evaluated
 //
-// A Compiler belongs to one policy or webhook; it knows the policy's `variables` as far as they have been added. An
-// Activation holds the values of one request for some expressions that are evaluated in a row: `variables` are computed
-// when an expression first reads them, and every evaluation is charged to the caller's budget.
+// A Compiler belongs to one policy or webhook; it knows the policy's `variables` that were added so far. An Activation
+// holds the values of one request for a series of expressions: `variables` are computed when first read, and every
+// evaluation is charged to the caller's budget.
 //
-// Texts are Kubernetes' (k8s.io/apiserver/pkg/admission/plugin/cel). Lifetime: an Expression keeps alive what it
-// needs; the results of an Activation live as long as its arena, its inputs and the expressions. Threading: Expressions
-// are immutable; a Compiler or an Activation belongs to one thread.
+// Error messages match Kubernetes (k8s.io/apiserver/pkg/admission/plugin/cel). Lifetime: an Expression keeps what it
+// needs alive; the results of an Activation are valid as long as its arena, its inputs and the expressions. Threading:
+// Expressions are immutable; a Compiler or an Activation belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,21 @@
 
 namespace holdfast::expressions {
 
-// What an expression is for decides what it may evaluate to.
+// The purpose of an expression determines its result type.
 enum class Purpose : uint8_t {
-  Condition,           // A bool: match conditions and validations.
-  Message,             // A string. The authorizer is not available.
-  Annotation,          // A string or null.
-  ApplyConfiguration,  // An Object.
-  JsonPatch,           // A list of JSONPatch.
-  Variable,            // Anything.
+  Condition,           // bool: match conditions and validations.
+  Message,             // string; the authorizer is not available.
+  Annotation,          // string or null.
+  ApplyConfiguration,  // Object.
+  JsonPatch,           // list(JSONPatch).
+  Variable,            // Any type.
 };
 
 struct Expression {
   std::string text;
-  std::shared_ptr<const cel::Program> program;  // Null: it does not compile.
-  std::string problem;                          // Why: "compilation failed: ERROR: <input>:1:1: ..."
-  bool instantiation_failed = false;            // The problem is not one of syntax or types.
+  std::shared_ptr<const cel::Program> program;  // Null if it does not compile.
+  std::string problem;                          // Compile error: "compilation failed: ERROR: <input>:1:1: ..."
+  bool instantiation_failed = false;            // The problem is not a syntax or type error.
 };
 
 struct NamedExpression {
@@ -47,13 +47,13 @@ struct NamedExpression {
   Expression expression;
 };
 
-// Which variables there are beside object, oldObject, request, namespaceObject and the authorizer.
+// Variables in addition to object, oldObject, request, namespaceObject and the authorizer.
 struct Scope {
-  bool variables = false;  // `variables`, even if there is none yet.
+  bool variables = false;  // `variables`, even if none has been added yet.
   bool params = false;
 };
 
-// The types of `object` (and oldObject) and of `params`, where they are known. Null: dyn.
+// The types of `object` (and oldObject) and of `params`, if known. Null means dyn.
 struct KnownTypes {
   std::shared_ptr<const cel::SchemaTypes> object, params;
 };
@@ -61,14 +61,14 @@ struct KnownTypes {
 class Compiler {
  public:
   explicit Compiler(Scope scope) : scope_(scope) {}
-  // For type checking, which Kubernetes does without authorizer.requestResource. Nothing of it is evaluated.
+  // For type checking, which Kubernetes does without authorizer.requestResource. The result cannot be evaluated.
   Compiler(Scope scope, KnownTypes types) : scope_(scope), known_(std::move(types)) {}
 
-  // Declares variables.NAME for whatever is compiled later, also if it does not compile. Needs Scope::variables.
+  // Declares variables.NAME for later expressions, even if it does not compile. Requires Scope::variables.
   const Expression& add_variable(std::string_view name, std::string_view text);
   Expression compile(std::string_view text, Purpose purpose);
 
-  // The variables so far, and with them what evaluation needs.
+  // The variables added so far, needed for evaluation.
   std::vector<NamedExpression> take_variables() { return std::move(variables_); }
 
  private:
@@ -77,20 +77,20 @@ class Compiler {
   const Scope scope_;
   const std::optional<KnownTypes> known_;
   std::vector<NamedExpression> variables_;
-  std::shared_ptr<const cel::Environment> environments_[4];  // For the variables so far.
+  std::shared_ptr<const cel::Environment> environments_[4];  // For the current variables.
 };
 
-// The values of one request. All of them outlive the Activation.
+// The values of one request. They must outlive the Activation.
 struct Inputs {
-  cel::Val object, old_object, request, namespace_object, params;  // Null where there is none.
-  cel::Authorizer* authorizer = nullptr;                           // Of the request's user.
-  cel::Val::RequestResource resource = {};                         // What authorizer.requestResource is about.
+  cel::Val object, old_object, request, namespace_object, params;  // Null if absent.
+  cel::Authorizer* authorizer = nullptr;                           // Checks the request's user.
+  cel::Val::RequestResource resource = {};                         // The resource of authorizer.requestResource.
 };
 
-// What came of one evaluation.
+// The result of one evaluation.
 struct Evaluated {
-  cel::Val value;       // An error: see `problem`.
-  std::string problem;  // "expression 'x' resulted in error: ..."; empty: there is none.
+  cel::Val value;       // If it is an error, see `problem`.
+  std::string problem;  // "expression 'x' resulted in error: ..."; empty on success.
 };
 
 inline constexpr std::string_view kOutOfBudget =
@@ -98,12 +98,12 @@ inline constexpr std::string_view kOutOfBudget =
 
 class Activation final : private cel::LazyObject {
  public:
-  // `variables` are those of the compiler; results are made in `arena`.
+  // `variables` are those of the compiler; results are allocated in `arena`.
   Activation(Arena& arena, Scope scope, std::span<const NamedExpression> variables, const Inputs& inputs);
   Activation(const Activation&) = delete;
   Activation& operator=(const Activation&) = delete;
 
-  // Nothing: the budget does not suffice (kOutOfBudget), and no further expression may be evaluated.
+  // nullopt if the budget is exceeded (kOutOfBudget); no further expression may be evaluated then.
   std::optional<Evaluated> evaluate(const Expression& expression, int64_t& budget);
 
  private:
@@ -117,17 +117,17 @@ class Activation final : private cel::LazyObject {
 
   Arena& arena_;
   const std::span<const NamedExpression> variables_;
-  std::vector<Computed> computed_;  // By variable.
+  std::vector<Computed> computed_;  // Indexed by variable.
   cel::Bindings bindings_;
   int64_t spent_on_variables_ = 0;  // Since the last evaluate().
 };
 
-// Whether match conditions let a request through.
+// The result of match conditions.
 struct Matched {
   bool matches = true;
-  std::string problem;  // Not empty: they could not be evaluated, and failurePolicy is Fail.
+  std::string problem;  // Not empty if evaluation failed and failurePolicy is Fail.
 };
-// Any false: no. Otherwise any error: no, or a problem unless `ignores_failure`.
+// No match if any condition is false. Otherwise, errors mean no match and, unless `ignores_failure`, a problem.
 Matched match(std::span<const Expression> conditions, Activation& activation, bool ignores_failure);
 
 }  // namespace holdfast::expressions

@@ -5,16 +5,16 @@
 namespace holdfast::expressions {
 namespace {
 
-// --- Compiling ---
+// --- Compilation ---
 
 struct CompileCase {
   const char* what;
   const char* text;
   Purpose purpose;
-  const char* problem;  // Its beginning; empty: it compiles.
+  const char* problem;  // Prefix of the error; empty if it compiles.
 };
 
-TEST(Expressions, AreRefusedInKubernetesWords) {
+TEST(Expressions, ErrorsMatchKubernetes) {
   const CompileCase cases[] = {
       {"a condition is a bool", "object.spec.replicas < 3", Purpose::Condition, ""},
       {"dyn is not a bool", "object.spec.paused", Purpose::Condition, "must evaluate to bool but got dyn"},
@@ -31,7 +31,7 @@ TEST(Expressions, AreRefusedInKubernetesWords) {
       {"nothing else is an apply configuration", "{'a': 1}", Purpose::ApplyConfiguration,
        "must evaluate to Object but got map(string, int)"},
       {"a JSON patch is a list", "[JSONPatch{op: 'remove', path: '/a'}]", Purpose::JsonPatch, ""},
-      {"one operation is no JSON patch", "JSONPatch{op: 'remove', path: '/a'}", Purpose::JsonPatch,
+      {"a single operation is not a JSON patch", "JSONPatch{op: 'remove', path: '/a'}", Purpose::JsonPatch,
        "must evaluate to list(JSONPatch) but got JSONPatch"},
       {"other expressions have no Object", "Object{} == Object{}", Purpose::Condition,
        "compilation failed: ERROR: <input>:1:7: undeclared reference to 'Object' (in container '')"},
@@ -54,7 +54,7 @@ TEST(Expressions, AreRefusedInKubernetesWords) {
   }
 }
 
-TEST(Expressions, SeeTheVariablesBeforeThemWithTheirTypes) {
+TEST(Expressions, CanUseEarlierVariablesWithTheirTypes) {
   Compiler compiler({.variables = true, .params = true});
   EXPECT_EQ(compiler.add_variable("names", "object.items.map(i, string(i.name))").problem, "");
   EXPECT_EQ(compiler.add_variable("count", "variables.names.size() + params.more").problem, "");
@@ -63,14 +63,14 @@ TEST(Expressions, SeeTheVariablesBeforeThemWithTheirTypes) {
   EXPECT_EQ(compiler.add_variable("later", "1").problem, "");
   EXPECT_EQ(compiler.compile("variables.names == 1", Purpose::Condition).problem.substr(0, 80),
             "compilation failed: ERROR: <input>:1:17: found no matching overload for '_==_' a");
-  // What does not compile is dyn for the others.
+  // A variable that does not compile is dyn.
   EXPECT_EQ(compiler.compile("variables.broken == 1", Purpose::Condition).problem, "");
   EXPECT_EQ(compiler.compile("Object{metadata: Object.metadata{name: variables.names[0]}}", Purpose::ApplyConfiguration)
                 .problem,
             "");
 }
 
-// --- Evaluating ---
+// --- Evaluation ---
 
 class Evaluating : public ::testing::Test {
  protected:
@@ -93,34 +93,34 @@ class Evaluating : public ::testing::Test {
   std::vector<NamedExpression> variables;
 };
 
-TEST_F(Evaluating, NamesTheExpressionThatFailed) {
+TEST_F(Evaluating, ErrorNamesExpression) {
   EXPECT_EQ(run("object.spec.x").problem, "expression 'object.spec.x' resulted in error: no such key: spec");
 }
 
-TEST_F(Evaluating, ComputesAVariableOnceAndOnlyIfItIsRead) {
+TEST_F(Evaluating, VariableIsComputedOnceAndOnlyIfRead) {
   given = {{"unused", "1 / 0"}, {"answer", "40 + 2"}};
   int64_t once = cel::kRuntimeBudget, twice = cel::kRuntimeBudget;
   EXPECT_EQ(run("variables.answer", &once).value.as_int(), 42);
   EXPECT_EQ(run("variables.answer + variables.answer", &twice).value.as_int(), 84);
-  // Reading it again costs the selection and the addition, not the variable.
+  // Reading it again costs the selection and the addition, but not the variable.
   EXPECT_LT(once - twice, (cel::kRuntimeBudget - once) * 2);
 }
 
-TEST_F(Evaluating, ChargesVariablesToTheBudget) {
+TEST_F(Evaluating, VariablesAreChargedToBudget) {
   given = {{"large", "lists.range(100).map(i, i)"}};
   int64_t budget = 50;
   EXPECT_EQ(run("variables.large.size() == 100", &budget).problem, kOutOfBudget);
   EXPECT_LT(budget, 0);
 }
 
-TEST_F(Evaluating, TellsWhichVariableFailed) {
+TEST_F(Evaluating, ErrorNamesVariable) {
   given = {{"wrong", "1 / int('0')"}};
   EXPECT_EQ(run("variables.wrong == 1").problem,
             "expression 'variables.wrong == 1' resulted in error: composited variable \"wrong\" fails to evaluate: "
             "division by zero");
 }
 
-TEST_F(Evaluating, OfTwoVariablesOfOneNameTheLaterCounts) {
+TEST_F(Evaluating, LastVariableWithSameNameWins) {
   given = {{"x", "1"}, {"y", "variables.x"}, {"x", "2"}};
   EXPECT_EQ(run("variables.y").value.as_int(), 2);
   given = {{"x", "1"}, {"x", "variables.x + 1"}};
@@ -137,9 +137,9 @@ struct MatchCase {
   const char* problem;
 };
 
-TEST(MatchConditions, FalseBeatsErrorsAndFailurePolicyDecidesOnTheRest) {
+TEST(MatchConditions, FalseOverridesErrorsElseFailurePolicyApplies) {
   const MatchCase cases[] = {
-      {"no condition: it matches", {}, false, true, ""},
+      {"no conditions", {}, false, true, ""},
       {"all are true", {"true", "1 < 2"}, false, true, ""},
       {"one is false", {"true", "1 > 2"}, false, false, ""},
       {"false wins over an error", {"object.a == 1", "false"}, false, false, ""},
@@ -178,7 +178,7 @@ class SlowAuthorizer final : public cel::Authorizer {
   Decision decide(const Check&) override { return {true, "", std::nullopt}; }
 };
 
-TEST(MatchConditions, ShareABudget) {
+TEST(MatchConditions, ShareOneBudget) {
   Arena arena;
   Compiler compiler({});
   const std::string check = "authorizer.path('/').check('get').allowed()";

@@ -1,5 +1,5 @@
-// The position of each variable in the environments. All environments of one scope agree, so that one set of bindings
-// serves expressions with and without the authorizer. Private to the module.
+// The index of each variable in the environments. It is the same in all environments of a scope, so that one set of
+// bindings serves expressions with and without the authorizer. Private to the module.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ inline constexpr std::string_view kVariablesType = "kubernetes.variables";
 
 struct Positions {
   size_t object = 0, old_object = 1, namespace_object = 2, request = 3;
-  size_t variables = 0, params = 0;  // 0: there is none.
+  size_t variables = 0, params = 0;  // 0 if not in scope.
   size_t authorizer = 0, request_resource = 0;
   size_t count = 0;
 };

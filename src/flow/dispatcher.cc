@@ -16,21 +16,21 @@ struct Dispatcher::Waiter {
 struct Dispatcher::LevelState {
   // Guarded by the dispatcher's lock.
   Level level;
-  int64_t nominal = 0;  // Nominal seats.
-  int64_t most = 0;     // With those that others lend.
-  int64_t widest = 0;   // That one request may take; 0: as many as it needs.
+  int64_t nominal = 0;                // Nominal seats.
+  int64_t most = 0;                   // Including seats borrowed from other levels.
+  int64_t max_seats_per_request = 0;  // Maximum seats per request; 0 means unlimited.
   int64_t running = 0;
   int64_t waiting = 0;
   struct Queue {
     std::deque<std::shared_ptr<Waiter>> waiters;
   };
-  std::unordered_map<std::string, Queue, KeyHash> queues;  // Of flows that wait.
-  std::list<std::string> turns;                            // The same flows, who is next first.
+  std::unordered_map<std::string, Queue, KeyHash> queues;  // By flow; only flows with waiting requests.
+  std::list<std::string> turns;                            // The same flows, the next one first.
   struct Meters {
     Gauge *running, *waiting;
     Counter* dispatched;
   };
-  std::map<std::string, Meters, std::less<>> meters;  // By flow schema: looking them up each time costs more.
+  std::map<std::string, Meters, std::less<>> meters;  // By flow schema; caches a more expensive lookup.
 };
 
 struct Dispatcher::State {
@@ -58,10 +58,10 @@ struct Dispatcher::State {
 
   std::mutex mutex;  // Guards what follows, and the level states.
   std::map<std::string, std::unique_ptr<LevelState>, std::less<>> levels;
-  int64_t running_total = 0;  // Exempt ones do not count.
+  int64_t running_total = 0;  // Without exempt requests.
 
-  // Number of free seats: the level's own, or unused ones of other levels. A request that wants more than there are is
-  // served when no other is.
+  // Whether the level has that many free seats: its own, or unused ones of other levels. A request that needs more
+  // seats than the level has may run when the level is idle.
   bool has_seats(const LevelState& level, int64_t seats) const {
     const int64_t taken = level.running + seats;
     return taken <= level.nominal || (taken <= level.most && running_total + seats <= options.seats) ||
@@ -98,9 +98,10 @@ void Dispatcher::configure(const Schemas& schemas) {
                                  : static_cast<int64_t>(std::ceil(static_cast<double>(s.options.seats * level->shares) /
                                                                   static_cast<double>(shares)));
     known->most = level->borrowing < 0 ? s.options.seats : known->nominal + known->nominal * level->borrowing / 100;
-    // As upstream: a few of a level's seats, and never so many that a hand of queues could not be served.
+    // As in kube-apiserver: a fraction of the level's seats, and never so many that a hand of queues could not be
+    // served.
     constexpr double kWidestShare = 0.15;
-    known->widest =
+    known->max_seats_per_request =
         level->queues && level->hand_size > 0
             ? std::max<int64_t>(
                   1, std::min(static_cast<int64_t>(std::ceil(static_cast<double>(known->nominal) * kWidestShare)),
@@ -110,10 +111,10 @@ void Dispatcher::configure(const Schemas& schemas) {
   }
 }
 
-int64_t Dispatcher::widest(std::string_view level) const {
+int64_t Dispatcher::max_seats_per_request(std::string_view level) const {
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->levels.find(level);
-  return found == state_->levels.end() ? 0 : found->second->widest;
+  return found == state_->levels.end() ? 0 : found->second->max_seats_per_request;
 }
 
 Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& executor, RunAfter after) {
@@ -174,7 +175,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& ex
   meters->waiting->add(1);
   const bool seated = co_await from_callback<bool>(executor, [&](auto done) {
     const std::lock_guard lock(s.mutex);
-    if (!waiter->waiting) {  // A seat came meanwhile.
+    if (!waiter->waiting) {  // A seat became free in the meantime.
       done(true);
       return;
     }
@@ -196,7 +197,7 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& ex
   co_return granted();
 }
 
-// Gives the seat to the next request: one of each flow in turn.
+// Passes the seats on to waiting requests, round-robin by flow.
 void Dispatcher::leave(LevelState& level, int64_t seats) {
   State& s = *state_;
   std::vector<std::function<void(bool)>> seated;
@@ -206,7 +207,7 @@ void Dispatcher::leave(LevelState& level, int64_t seats) {
     while (!level.turns.empty()) {
       const std::string key = level.turns.front();
       LevelState::Queue& queue = level.queues[key];
-      // Those whose time ran out are still in line.
+      // Requests whose wait timed out are still in the queue.
       while (!queue.waiters.empty() && !queue.waiters.front()->waiting) queue.waiters.pop_front();
       std::shared_ptr<Waiter> next;
       if (!queue.waiters.empty()) {

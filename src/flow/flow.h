@@ -1,9 +1,9 @@
-// Priority and fairness: which requests belong together (FlowSchema), how much of the server each group may use at once
-// (PriorityLevelConfiguration), and which request is next when that is used up.
+// API priority and fairness: which requests form a flow (FlowSchema), how much of the server each priority level may
+// use concurrently (PriorityLevelConfiguration), and which request runs next when a level is full.
 //
-//   Schemas        immutable, made of the two kinds' objects; finds the flow of a request.
-//   Dispatcher     gives out seats. A level that has none left lets its flows wait in turn, one request of each; what
-//                  waits too long, or behind too many of its own flow, is rejected.
+//   Schemas        immutable, built from the objects of the two kinds; finds the flow of a request.
+//   Dispatcher     hands out seats. When a level has none left, its flows are served round-robin, one request each; a
+//                  request that waits too long, or that finds its flow's queue full, is rejected.
 //
 // Threading: Schemas is immutable. A Dispatcher may be used from any thread; it locks for a few instructions.
 #pragma once
@@ -31,22 +31,24 @@ namespace holdfast::flow {
 struct Level {
   std::string name, uid;
   bool exempt = false;
-  int64_t shares = 0;       // nominalConcurrencyShares.
-  int64_t lendable = 0;     // lendablePercent.
-  int64_t borrowing = -1;   // borrowingLimitPercent; -1: unlimited.
-  bool queues = false;      // limitResponse Queue; otherwise what finds no seat is rejected.
-  int64_t queue_count = 0;  // Queues of the level, queues that one flow may use, requests in each: together they bound
-  int64_t hand_size = 0;    // how many may wait, of one flow and of all.
+  int64_t shares = 0;      // nominalConcurrencyShares.
+  int64_t lendable = 0;    // lendablePercent.
+  int64_t borrowing = -1;  // borrowingLimitPercent; -1 means unlimited.
+  bool queues = false;     // limitResponse Queue; otherwise a request that finds no seat is rejected.
+  // Queues of the level, queues one flow may use, requests per queue: together they limit how many requests may wait,
+  // per flow and in total.
+  int64_t queue_count = 0;
+  int64_t hand_size = 0;
   int64_t queue_length = 0;
 
   static Level from(const Value& configuration);
 };
 
-// Where a request belongs. Lives as long as the Schemas it comes from.
+// The flow of a request. Must not outlive the Schemas it comes from.
 struct Flow {
   std::string_view schema, schema_uid;
   const Level* level = nullptr;
-  std::string distinguisher;  // Distinguishes flows of the schema: the user, the namespace, or empty.
+  std::string distinguisher;  // Separates flows of one schema: the user, the namespace, or empty.
 };
 
 class Schemas {
@@ -55,7 +57,7 @@ class Schemas {
   static std::shared_ptr<const Schemas> build(const std::vector<Value>& flow_schemas,
                                               const std::vector<Value>& configurations);
 
-  // The first schema that matches, by matchingPrecedence and name. Nothing: no schema does.
+  // The first matching schema, by matchingPrecedence, then name; nullopt if none matches.
   std::optional<Flow> classify(const auth::Attributes& attributes) const;
   const std::vector<std::unique_ptr<Level>>& levels() const { return levels_; }
 
@@ -73,9 +75,9 @@ class Schemas {
 };
 
 struct DispatcherOptions {
-  // Seats of the whole server: --max-requests-inflight and --max-mutating-requests-inflight together.
+  // Seats of the whole server: --max-requests-inflight plus --max-mutating-requests-inflight.
   int64_t seats = 600;
-  // A quarter of a request's time, as upstream: who waited longer has no time left to be served in.
+  // A quarter of the request timeout, as in kube-apiserver: after a longer wait too little time is left to serve it.
   std::chrono::milliseconds longest_wait{15'000};
 };
 
@@ -89,7 +91,7 @@ class Dispatcher {
   // Sets how many seats each level has.
   void configure(const Schemas& schemas);
 
-  // Held while a request is served. A request that is more work than others takes several.
+  // Held while a request is served. Expensive requests take several seats.
   class Seat {
    public:
     Seat() = default;
@@ -115,16 +117,15 @@ class Dispatcher {
     Gauge* running_ = nullptr;
   };
 
-  // `after` calls something later, on the executor's thread: how the wait ends when no seat becomes free. Rejected: why
-  // ("queue-full", "concurrency-limit", "time-out").
+  // `after` runs a function later, on the executor's thread; it ends the wait when no seat becomes free.
   using RunAfter = std::function<void(std::chrono::milliseconds, std::function<void()>)>;
   struct Entry {
     Seat seat;
-    std::string refused;  // Not empty: no seat.
+    std::string refused;  // Why there is no seat: "queue-full", "concurrency-limit" or "time-out". Empty if seated.
   };
   Task<Entry> enter(Flow flow, int64_t seats, Executor& executor, RunAfter after);
-  // The most that one request may take of a level. 0: the level does not say.
-  int64_t widest(std::string_view level) const;
+  // The maximum number of seats that one request may take in a level; 0 if the level does not limit it.
+  int64_t max_seats_per_request(std::string_view level) const;
 
  private:
   struct State;

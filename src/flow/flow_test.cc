@@ -50,7 +50,7 @@ struct Trees {
   }
 };
 
-// Runs what is posted when told to.
+// Runs posted work only when told to.
 struct Queue final : Executor {
   std::deque<std::function<void()>> work;
   void post(std::function<void()> one) override { work.push_back(std::move(one)); }
@@ -97,7 +97,7 @@ struct Bench {
   }
 };
 
-TEST(FlowTest, TheFirstSchemaThatMatchesTakesTheRequest) {
+TEST(FlowTest, TheFirstMatchingSchemaClassifiesTheRequest) {
   Trees trees;
   const auto schemas = Schemas::build({trees.schema("late", 200, "work", trees.group("*"), ""),
                                        trees.schema("early", 100, "work", trees.group("ops"), "ByNamespace"),
@@ -113,7 +113,7 @@ TEST(FlowTest, TheFirstSchemaThatMatchesTakesTheRequest) {
   EXPECT_FALSE(schemas->classify({&bob, "get", "/healthzz"}));
 }
 
-TEST(FlowTest, FlowsTakeTurnsHoweverManyRequestsOneOfThemHas) {
+TEST(FlowTest, FlowsAreServedRoundRobinWhateverTheirQueueLength) {
   Bench bench("Queue");
   bench.start("ann", "a1");
   bench.start("ann", "a2");
@@ -126,14 +126,14 @@ TEST(FlowTest, FlowsTakeTurnsHoweverManyRequestsOneOfThemHas) {
   EXPECT_EQ(bench.log, (std::vector<std::string>{"a1", "a2", "b1", "a3"}));
 }
 
-TEST(FlowTest, WhatFindsNoRoomIsRefusedWithTheReason) {
+TEST(FlowTest, RequestsWithoutASeatAreRejectedWithTheReason) {
   Bench queued("Queue");
   for (const char* name : {"a1", "a2", "a3", "a4"}) queued.start("ann", name);
   EXPECT_EQ(queued.log, (std::vector<std::string>{"a1", "a4: queue-full"}));
   for (const std::function<void()>& timer : queued.timers) timer();
   queued.loop.run();
   EXPECT_EQ(queued.log, (std::vector<std::string>{"a1", "a4: queue-full", "a2: time-out", "a3: time-out"}));
-  // No request is waiting: the seat is free for the next one.
+  // No request is waiting, so the next one gets the seat.
   queued.end("a1");
   queued.start("ann", "a5");
   EXPECT_EQ(queued.log.back(), "a5");
@@ -144,7 +144,7 @@ TEST(FlowTest, WhatFindsNoRoomIsRefusedWithTheReason) {
   EXPECT_EQ(rejecting.log, (std::vector<std::string>{"a1", "b1: concurrency-limit"}));
 }
 
-TEST(FlowTest, AWideRequestWaitsForAllItsSeatsAndNobodyPassesIt) {
+TEST(FlowTest, AWideRequestWaitsForAllItsSeatsAndIsNotOvertaken) {
   Bench bench("Queue", 4, 10);
   bench.start("ann", "narrow", 1);
   bench.start("ann", "wide", 10);
@@ -154,7 +154,7 @@ TEST(FlowTest, AWideRequestWaitsForAllItsSeatsAndNobodyPassesIt) {
   EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide"}));
   bench.end("wide");
   EXPECT_EQ(bench.log, (std::vector<std::string>{"narrow", "wide", "late"}));
-  // Wider than the level: served when no other request is.
+  // Wider than the level: served when no other request is running.
   bench.start("bob", "wider", 50);
   bench.end("late");
   EXPECT_EQ(bench.log.back(), "wider");

@@ -5,14 +5,6 @@
 namespace holdfast::flow {
 namespace {
 
-std::vector<std::string> texts(const Value& map, std::string_view key) {
-  std::vector<std::string> result;
-  for (const Value& item : map.items_at(key)) {
-    if (item.is_string()) result.emplace_back(item.as_string());
-  }
-  return result;
-}
-
 bool has(const std::vector<std::string>& set, std::string_view text) {
   return std::any_of(set.begin(), set.end(), [&](const std::string& one) { return one == "*" || one == text; });
 }
@@ -82,11 +74,12 @@ struct Schemas::Rule {
     }
     for (const Value& item : rule.items_at("resourceRules")) {
       const Value* scope = item.find("clusterScope");
-      resources.push_back({texts(item, "verbs"), texts(item, "apiGroups"), texts(item, "resources"),
-                           texts(item, "namespaces"), scope != nullptr && scope->is_bool() && scope->as_bool()});
+      resources.push_back({texts_of(item.items_at("verbs")), texts_of(item.items_at("apiGroups")),
+                           texts_of(item.items_at("resources")), texts_of(item.items_at("namespaces")),
+                           scope != nullptr && scope->is_bool() && scope->as_bool()});
     }
     for (const Value& item : rule.items_at("nonResourceRules")) {
-      paths.push_back({texts(item, "verbs"), texts(item, "nonResourceURLs")});
+      paths.push_back({texts_of(item.items_at("verbs")), texts_of(item.items_at("nonResourceURLs"))});
     }
   }
 
@@ -106,7 +99,7 @@ struct Schemas::Rule {
 struct Schemas::Schema {
   std::string name, uid;
   int64_t precedence = 0;
-  std::string distinguisher;  // ByUser, ByNamespace or nothing.
+  std::string distinguisher;  // ByUser, ByNamespace or empty.
   const Level* level = nullptr;
   std::vector<Rule> rules;
 };

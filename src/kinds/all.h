@@ -6,7 +6,7 @@
 
 namespace holdfast::kinds {
 
-// Where autoscaling/v1 keeps what only v2 can say.
+// Where autoscaling/v1 stores what only v2 has fields for.
 inline constexpr std::string_view kAutoscalerAnnotations[] = {
     "autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/current-metrics",
     "autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/behavior"};

@@ -1,4 +1,4 @@
-// HorizontalPodAutoscaler, validated as autoscaling/v2, which is also how it is stored.
+// HorizontalPodAutoscaler, validated as autoscaling/v2, which is also its storage version.
 
 #include <algorithm>
 
@@ -49,7 +49,7 @@ void default_autoscaler(Arena& arena, const types::Resource& resource, Draft::No
   }
 }
 
-// Copies of v1's annotations that a client wrote into v2 mean nothing.
+// v1's annotations have no meaning in v2, even if a client sends them.
 void drop_round_trip(Draft::Node object) {
   bool any = false;
   for (const std::string_view key : kAutoscalerAnnotations) {
@@ -70,7 +70,7 @@ void update_autoscaler(Context&, Draft::Node next, const Value&) { drop_round_tr
 
 enum class ApiVersion : uint8_t { OfAGroup, OfAnyGroup, Any };
 
-// Empty when it is right.
+// Empty if valid.
 std::string api_version_error(std::string_view version, ApiVersion rule) {
   const auto slashes = std::count(version.begin(), version.end(), '/');
   if (rule == ApiVersion::Any) return {};
@@ -81,12 +81,7 @@ std::string api_version_error(std::string_view version, ApiVersion rule) {
 
 void validate_reference(const Value& reference, ApiVersion rule, const Path& at, FieldErrors& errors) {
   for (const std::string_view key : {"kind", "name"}) {
-    const std::string_view text = reference.text_at(key);
-    if (text.empty()) {
-      errors.required(at.child(key));
-    } else {
-      errors.invalid_each(at.child(key), text, path_segment_errors(text));
-    }
+    errors.require_valid(at.child(key), reference.text_at(key), path_segment_errors);
   }
   const std::string_view version = reference.text_at("apiVersion");
   const std::string wrong = api_version_error(version, rule);
@@ -111,11 +106,7 @@ void validate_target(const Value& target, const Path& at, FieldErrors& errors) {
 
 void validate_identifier(const Value& metric, const Path& at, FieldErrors& errors) {
   const std::string_view name = metric.text_at("name");
-  if (name.empty()) {
-    errors.required(at.child("name"), "must specify a metric name");
-  } else {
-    errors.invalid_each(at.child("name"), name, path_segment_errors(name));
-  }
+  errors.require_valid(at.child("name"), name, path_segment_errors, "must specify a metric name");
 }
 
 void validate_source(const Value& source, std::string_view key, ApiVersion described, const Path& at,
@@ -130,11 +121,7 @@ void validate_source(const Value& source, std::string_view key, ApiVersion descr
     if (key == "containerResource") {
       if (!name.empty()) validate_container_resource_name(name, at.child("name"), errors);
       const std::string_view container = source.text_at("container");
-      if (container.empty()) {
-        errors.required(at.child("container"), "must specify a container");
-      } else {
-        errors.invalid_each(at.child("container"), container, dns_label_errors(container));
-      }
+      errors.require_valid(at.child("container"), container, dns_label_errors, "must specify a container");
     }
     validate_target(target, target_at, errors);
     if (!utilization && !average) {
@@ -215,7 +202,7 @@ void validate_rules(const Value& behavior, std::string_view key, const Path& at,
   }
 }
 
-// What is stored may be invalid by rules that it is older than.
+// A stored object may violate rules that are newer than it.
 void validate_spec(const Value& spec, const Value* before, FieldErrors& errors) {
   const Path at("spec");
   const int64_t least = before != nullptr && before->int_at_or(1, "minReplicas") == 0 ? 0 : 1;
@@ -237,7 +224,7 @@ void validate_spec(const Value& spec, const Value* before, FieldErrors& errors) 
   };
   validate_reference(target,
                      as_before("apiVersion") && as_before("kind") ? ApiVersion::Any
-                     // The one kind in the core group that scales.
+                     // The only kind in the core group that scales.
                      : target.text_at("kind") == "ReplicationController" ? ApiVersion::OfAnyGroup
                                                                          : ApiVersion::OfAGroup,
                      at.child("scaleTargetRef"), errors);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/base64.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/all.h"
 #include "kinds/difference.h"
@@ -59,7 +60,7 @@ std::vector<Value> conditions_of(const Value& request, std::string_view type) {
   return found;
 }
 
-// Approval is not this endpoint's: as many of them as before are those of before.
+// This endpoint cannot change approvals: if their number is unchanged, the old ones are kept.
 void update_request_status(Context& context, Draft::Node next, const Value& old) {
   for (const std::string_view type : {"Approved", "Denied"}) {
     const std::vector<Value> before = conditions_of(old, type);
@@ -114,7 +115,7 @@ struct PemBlock {
   std::string bytes;
 };
 
-// The next block of `rest`, which then begins behind it; text between blocks is skipped.
+// Returns the next block and removes it from `rest`; text between blocks is skipped.
 std::optional<PemBlock> next_pem_block(std::string_view& rest) {
   constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
   for (size_t start = rest.find(kBegin); start != std::string_view::npos; start = rest.find(kBegin)) {
@@ -143,7 +144,7 @@ std::optional<PemBlock> next_pem_block(std::string_view& rest) {
   return std::nullopt;
 }
 
-// A DER sequence that fills its bytes.
+// A DER sequence that spans all bytes.
 bool is_der_sequence(std::string_view bytes) {
   if (bytes.size() < 2 || static_cast<uint8_t>(bytes[0]) != 0x30) return false;
   const auto first = static_cast<uint8_t>(bytes[1]);
@@ -164,7 +165,7 @@ std::string request_error(const Value& spec) {
   return {};
 }
 
-// Empty when it is right. `certificate` as it is stored: base64 of PEM.
+// Empty if valid. `certificate` is in its stored form: base64 of PEM.
 std::string certificate_error(std::string_view certificate) {
   if (certificate.empty()) return {};
   const std::string pem = base64_decode(certificate).value_or("");
@@ -180,18 +181,15 @@ std::string certificate_error(std::string_view certificate) {
   return has_block ? std::string() : "must contain at least one CERTIFICATE PEM block";
 }
 
-// The first part of `text` between dots that is wrong, with everything that is wrong about it.
+// Reports all problems of the first invalid part of `text` between dots.
 void validate_parts(std::string_view text, Messages (*errors_of)(std::string_view), const Path& at,
                     FieldErrors& errors) {
-  for (std::string_view rest = text;;) {
-    const size_t dot = rest.find('.');
-    const std::string_view part = rest.substr(0, dot);
+  for (const std::string_view part : split(text, '.')) {
     const Messages wrong = errors_of(part);
     for (const std::string& message : wrong) {
       errors.invalid(at, text, "validating label " + go_quote(part) + ": " + message);
     }
-    if (!wrong.empty() || dot == std::string_view::npos) return;
-    rest.remove_prefix(dot + 1);
+    if (!wrong.empty()) return;
   }
 }
 

@@ -56,11 +56,11 @@ bool same_source(const Value& a, const Value& b) {
   return true;
 }
 
-// dataSource and dataSourceRef say the same unless the second reaches into another namespace. `before`: the spec that
-// an update finds; what that has is not taken away.
+// dataSource and dataSourceRef mirror each other unless the latter refers to another namespace. `before` is the old
+// spec on update; fields already used there are kept.
 void normalize_sources(Draft::Node spec, const Value& before) {
   const bool referred = is_set(before, "dataSourceRef");
-  // The gate that lets a claim refer to another namespace is off.
+  // The gate for references to other namespaces is off.
   if (!referred && !spec.value().text_at("dataSourceRef", "namespace").empty()) spec.remove("dataSourceRef");
   if (!referred && !is_set(before, "dataSource") && is_set(spec.value(), "dataSource") &&
       !is_set(spec.value(), "dataSourceRef")) {
@@ -167,7 +167,7 @@ void validate_amount(const Value& amount, const Path& at, FieldErrors& errors) {
   if (value < 0) errors.invalid(at, value, "must be a valid resource quantity");
 }
 
-// What a claim may have: storage, and what is not one of Kubernetes' own resources.
+// Allowed are storage, and resources that are not Kubernetes' own.
 void validate_claim_resource(std::string_view name, const Path& at, FieldErrors& errors) {
   const Messages messages = qualified_name_errors(name);
   if (!messages.empty()) return errors.invalid_each(at, name, messages);
@@ -247,21 +247,13 @@ constexpr std::string_view kSources[] = {"hostPath",
                                          "storageos",
                                          "csi"};
 
-// A secret that the driver of a volume is given.
+// A secret passed to the driver of a volume.
 void validate_secret(const Value& source, std::string_view key, const Path& at, FieldErrors& errors) {
   if (!is_set(source, key)) return;
   const Path here = at.child(key);
   const std::string_view name = source.text_at(key, "name"), space = source.text_at(key, "namespace");
-  if (name.empty()) {
-    errors.required(here.child("name"));
-  } else {
-    errors.invalid_each(here.child("name"), name, dns_subdomain_errors(name));
-  }
-  if (space.empty()) {
-    errors.required(here.child("namespace"));
-  } else {
-    errors.invalid_each(here.child("namespace"), space, dns_label_errors(space));
-  }
+  errors.require_valid(here.child("name"), name, dns_subdomain_errors);
+  errors.require_valid(here.child("namespace"), space, dns_label_errors);
 }
 
 void validate_source_of_volume(const Value& spec, std::string_view key, std::string_view volume, const Path& at,
@@ -271,7 +263,7 @@ void validate_source_of_volume(const Value& spec, std::string_view key, std::str
     const std::string_view path = source.text_at("path");
     if (path.empty()) {
       errors.required(at.child("path"));
-    } else if (has_backstep(path)) {
+    } else if (has_parent_segment(path)) {
       errors.invalid(at.child("path"), path, "must not contain '..'");
     }
   } else if (key == "csi") {
@@ -286,7 +278,7 @@ void validate_source_of_volume(const Value& spec, std::string_view key, std::str
   }
 }
 
-// "/", and what leads back there: "//", "/a/..".
+// "/", and paths that lead back to it: "//", "/a/..".
 bool is_root(std::string_view path) {
   if (!path.starts_with('/')) return false;
   size_t depth = 0;
@@ -337,7 +329,7 @@ void validate_attributes_class_name(const Value& spec, const Path& at, FieldErro
   }
 }
 
-// Sources that honour mount options of the older kind.
+// Sources that honour the older mount options.
 constexpr std::string_view kMountable[] = {"gcePersistentDisk",
                                            "awsElasticBlockStore",
                                            "glusterfs",
@@ -364,7 +356,7 @@ void validate_volume(Context&, const Value& object, FieldErrors& errors) {
   }
 }
 
-// The affinity stays, but labels of nodes may get the names that they have now.
+// The affinity is immutable, except that node labels may change to their current names.
 bool is_same_affinity(Arena& arena, const Value& spec, const Value& before) {
   Draft draft(arena, before);
   const std::span<const Value> now = spec.items_at("nodeAffinity", "required", "nodeSelectorTerms");
@@ -392,13 +384,13 @@ bool is_same_affinity(Arena& arena, const Value& spec, const Value& before) {
 void validate_volume_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   const Value &spec = sub(next, "spec"), &before = sub(old, "spec");
   validate_volume(context, next, errors);
-  // Upstream looks twice, and says everything twice.
+  // kube-apiserver validates twice, and reports every error twice.
   validate_volume_spec(spec, SpecUse::Own, next.text_at("metadata", "name"), Path("spec"), errors);
   MapBuilder now(context.arena), was(context.arena);
   for (const std::string_view key : kSources) {
     Value source = sub(spec, key);
     const Value& earlier = sub(before, key);
-    // A secret for growing the volume may be added later.
+    // A secret for expanding the volume may be added later.
     if (key == "csi" && earlier.is_map() && !is_set(earlier, "controllerExpandSecretRef") && source.is_map()) {
       source = without_member(context.arena, source, "controllerExpandSecretRef");
     }
@@ -472,6 +464,12 @@ void warn_volume(Context&, const Value& object, const Value*, std::vector<std::s
 
 }  // namespace
 
+std::string_view storage_class_of(const Value& object) {
+  const Value* annotated = object.get("metadata", "annotations", kClassAnnotation);
+  return annotated != nullptr && annotated->is_string() ? annotated->as_string()
+                                                        : object.text_at("spec", "storageClassName");
+}
+
 void default_volume_spec(Arena& arena, Draft::Node spec) {
   default_resource_list(arena, spec, "capacity");
   default_volume_sources(spec);
@@ -507,7 +505,7 @@ void validate_volume_spec(const Value& spec, SpecUse use, std::string_view volum
   size_t count = 0;
   for (const std::string_view key : kSources) {
     if (!is_set(spec, key)) continue;
-    // Not even Kubernetes minds a Flex volume beside another.
+    // kube-apiserver allows a Flex volume in addition to another source.
     if (count > 0 && key != "flexVolume") {
       errors.forbidden(at.child(key == "cephfs" ? "cephFS" : key), "may not specify more than 1 volume type");
       continue;
@@ -548,7 +546,7 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors,
   }
   validate_class(spec, "storageClassName", at, errors);
   if (is_set(spec, "volumeMode")) validate_enum(spec, "volumeMode", {"Block", "Filesystem"}, at, errors);
-  // A group that was accepted once is not looked at again.
+  // An API group that was accepted before is not validated again.
   const bool any_group =
       old != nullptr && (is_set(sub(*old, "dataSource"), "apiGroup") || is_set(sub(*old, "dataSourceRef"), "apiGroup"));
   validate_source(spec, "dataSource", any_group, at, errors);

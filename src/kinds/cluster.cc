@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/all.h"
@@ -27,7 +28,7 @@ void default_namespace(Arena&, const types::Resource&, Draft::Node object) {
 }
 
 void create_namespace(Context&, Draft::Node object) {
-  force_name_label(object);  // The name may have been generated since.
+  force_name_label(object);  // The name may have been generated in the meantime.
   object.child("status").set("phase", Value::string("Active"));
   Draft::Node spec = object.child("spec");
   if (!contains_text(spec.value().items_at("finalizers"), "kubernetes")) {
@@ -97,15 +98,14 @@ void update_node_status(Context&, Draft::Node next, const Value& old) {
 }
 
 void validate_taints(const Value& node, FieldErrors& errors) {
-  const Path at("metadata");  // Kubernetes says so.
+  const Path at("metadata");  // The path used by kube-apiserver.
   const std::span<const Value> taints = node.items_at("spec", "taints");
   for (size_t i = 0; i < taints.size(); ++i) {
     const Value& taint = taints[i];
     const Path here = at.item("taints", i);
     const std::string_view key = taint.text_at("key"), value = taint.text_at("value"), effect = taint.text_at("effect");
     errors.invalid_each(here.child("key"), key, qualified_name_errors(key));
-    std::string joined;
-    for (const std::string& message : label_value_errors(value)) joined += (joined.empty() ? "" : ";") + message;
+    const std::string joined = join(label_value_errors(value), ";");
     if (!joined.empty()) errors.invalid(here.child("value"), value, joined);
     if (effect.empty()) {
       errors.required(here.child("effect"));
@@ -135,20 +135,18 @@ void validate_node_resources(const Value& node, FieldErrors& errors) {
   }
 }
 
-// "MyFeature", "MyFeature/part": segments of letters and digits, the first one beginning with a capital.
+// "MyFeature", "MyFeature/part": segments of letters and digits, the first one beginning with a capital letter.
 bool is_feature_name(std::string_view name) {
   bool first = true;
   for (const std::string_view segment : split(name, '/')) {
-    const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
-    const auto is_letter = [&](char c) { return is_capital(c) || (c >= 'a' && c <= 'z'); };
-    if (segment.empty() || !(first ? is_capital(segment[0]) : is_letter(segment[0]))) return false;
-    if (!std::ranges::all_of(segment, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); })) return false;
+    if (segment.empty() || !(first ? is_upper(segment[0]) : is_letter(segment[0]))) return false;
+    if (!std::ranges::all_of(segment, is_alnum)) return false;
     first = false;
   }
   return true;
 }
 
-// What a kubelet can do, in order.
+// Features supported by the kubelet, sorted.
 void validate_declared_features(const Value& node, FieldErrors& errors) {
   const Path at("status");
   const std::span<const Value> features = node.items_at("status", "declaredFeatures");
@@ -174,7 +172,7 @@ void validate_node(Context&, const Value& node, FieldErrors& errors) {
   validate_taints(node, errors);
   validate_node_resources(node, errors);
   if (const Value* swap = node.get("status", "nodeInfo", "swap", "capacity"); swap != nullptr && swap->as_int() <= 0) {
-    errors.invalid(Path("metadata.nodeSwapStatus.capacity"), *swap, kNotPositive);  // Kubernetes says so.
+    errors.invalid(Path("metadata.nodeSwapStatus.capacity"), *swap, kNotPositive);  // The path used by kube-apiserver.
   }
   validate_declared_features(node, errors);
   const Path at("spec");
@@ -222,7 +220,7 @@ void validate_node_status(Context&, const Value& next, const Value& old, FieldEr
   }
 }
 
-// All of it is examined once more, and wrong taints are said twice.
+// Everything is validated again, so that errors in taints are reported twice.
 void validate_node_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_node(context, next, errors);
   validate_node_status(context, next, old, errors);
@@ -249,7 +247,7 @@ void warn_service_account(Context&, const Value& object, const Value* old, std::
                   "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets");
 }
 
-// Of the secrets only the names count.
+// Only the names of the secrets are kept.
 void clean_secrets(Draft::Node object) {
   for (Draft::Node secret : object.list("secrets")) {
     const Value name = sub(secret.value(), "name");

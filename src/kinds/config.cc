@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/base64.h"
+#include "base/strings.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kMaxDataBytes = 1024 * 1024;
 constexpr std::string_view kFrozen = "field is immutable when `immutable` is set";
 
-// Bytes that base64 text stands for.
+// Number of bytes that base64 text decodes to.
 size_t decoded_bytes(std::string_view text) {
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
@@ -62,7 +63,7 @@ void validate_config_map_update(Context& context, const Value& next, const Value
 }
 
 void default_secret(Arena& arena, const types::Resource&, Draft::Node secret) {
-  // stringData is written only: it lands in data and is never seen again.
+  // stringData is write-only: it is moved to data.
   if (const Value* given = secret.find("stringData"); given != nullptr) {
     const Value texts = *given;
     secret.remove("stringData");
@@ -139,14 +140,14 @@ void validate_secret_update(Context& context, const Value& next, const Value& ol
   validate_secret(context, next, errors);
 }
 
-// --- What a TLS secret holds, as far as its PEM blocks tell ---
+// --- Validation of TLS secrets, as far as their PEM blocks allow ---
 
 struct PemBlock {
   std::string_view type;
   std::string der;
 };
 
-// The next block whose lines are base64; what is not a block is skipped.
+// The next block whose lines are base64; everything else is skipped.
 std::optional<PemBlock> next_block(std::string_view& text) {
   constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
   while (true) {
@@ -170,13 +171,9 @@ std::optional<PemBlock> next_block(std::string_view& text) {
   }
 }
 
-std::string bracketed(const std::vector<std::string_view>& types) {
-  std::string out;
-  for (const std::string_view type : types) out += (out.empty() ? "" : " ") + std::string(type);
-  return "[" + out + "]";
-}
+std::string bracketed(const std::vector<std::string_view>& types) { return "[" + join(types, " ") + "]"; }
 
-// Go's tls.X509KeyPair, up to the certificate's first byte: whether the key belongs to it is not examined.
+// Go's tls.X509KeyPair, up to the certificate's first byte: does not check whether the key matches.
 std::string why_no_key_pair(std::string_view certificates, std::string_view keys) {
   std::vector<std::string_view> skipped;
   std::optional<PemBlock> certificate;

@@ -1,8 +1,9 @@
-// Containers of a pod: the three lists.
+// The three container lists of a pod.
 
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
@@ -45,29 +46,17 @@ void validate_ports(std::span<const Value> ports, const Path& at, FieldErrors& e
 void validate_key_selector(const Value& selector, const Path& at, FieldErrors& errors) {
   const std::string_view name = selector.text_at("name"), key = selector.text_at("key");
   errors.invalid_each(at.child("name"), name, dns_subdomain_errors(name));
-  if (key.empty()) {
-    errors.required(at.child("key"));
-  } else {
-    errors.invalid_each(at.child("key"), key, config_key_errors(key));
-  }
+  errors.require_valid(at.child("key"), key, config_key_errors);
 }
 
 void validate_file_key(const Value& selector, const Path& at, FieldErrors& errors) {
   const std::string_view key = selector.text_at("key"), volume = selector.text_at("volumeName");
   const std::string_view path = selector.text_at("path");
-  if (key.empty()) {
-    errors.required(at.child("key"));
-  } else {
-    errors.invalid_each(at.child("key"), key, env_name_errors(key));
-  }
-  if (volume.empty()) {
-    errors.required(at.child("volumeName"));
-  } else {
-    errors.invalid_each(at.child("volumeName"), volume, dns_label_errors(volume));
-  }
+  errors.require_valid(at.child("key"), key, env_name_errors);
+  errors.require_valid(at.child("volumeName"), volume, dns_label_errors);
   if (path.empty()) {
     errors.required(at.child("path"));
-  } else if (has_backstep(path)) {
+  } else if (has_parent_segment(path)) {
     errors.invalid(at.child("path"), path, "must not contain '..'");
   }
 }
@@ -78,11 +67,7 @@ void validate_environment(const Value& container, const Path& at, FieldErrors& e
     const Value& variable = variables[i];
     const Path here = at.item("env", i), from_at = here.child("valueFrom");
     const std::string_view name = variable.text_at("name");
-    if (name.empty()) {
-      errors.required(here.child("name"));
-    } else {
-      errors.invalid_each(here.child("name"), name, env_name_errors(name));
-    }
+    errors.require_valid(here.child("name"), name, env_name_errors);
     if (!is_set(variable, "valueFrom")) continue;
     const Value& from = sub(variable, "valueFrom");
     size_t sources = 0;
@@ -140,7 +125,7 @@ void validate_environment(const Value& container, const Path& at, FieldErrors& e
   }
 }
 
-// The paths of the last one of each name: what the map has that Kubernetes makes of the list.
+// The path of the last item of each name: the contents of the map that kube-apiserver builds from the list.
 Names last_paths(std::span<const Value> items, std::string_view key) {
   Names names, paths;
   for (size_t i = items.size(); i-- > 0;) {
@@ -216,7 +201,7 @@ void validate_mounts(const Value& container, const VolumeNames& volumes, const P
     }
     if (path.empty()) errors.required(here.child("devicePath"));
     if (contains(device_paths, path)) errors.invalid(here.child("devicePath"), path, "must be unique");
-    if (!path.empty() && has_backstep(path)) {
+    if (!path.empty() && has_parent_segment(path)) {
       errors.invalid(here.child("devicePath"), path, "can not contain backsteps ('..')");
     } else {
       device_paths.push_back(path);
@@ -349,11 +334,7 @@ void validate_restart_policy(const Value& container, const Path& at, FieldErrors
 void validate_common(const Value& container, const Value& spec, const PodOptions& options, const VolumeNames& volumes,
                      const Path& at, FieldErrors& errors) {
   const std::string_view name = container.text_at("name");
-  if (name.empty()) {
-    errors.required(at.child("name"));
-  } else {
-    errors.invalid_each(at.child("name"), name, dns_label_errors(name));
-  }
+  errors.require_valid(at.child("name"), name, dns_label_errors);
   if (container.text_at("image").empty()) errors.required(at.child("image"));
   if (container.text_at("terminationMessagePolicy").empty()) {
     errors.required(at.child("terminationMessagePolicy"));
@@ -437,7 +418,7 @@ void validate_ephemeral_container(const Value& container, const Names& others, c
   const std::string_view target = container.text_at("targetContainerName");
   if (!target.empty() && !contains(others, target)) errors.not_found(at.child("targetContainerName"), target);
   for (const Member& member : container.members()) {
-    // A pointer to nothing but zeros is still a pointer.
+    // A pointer to a zero value is still set.
     const types::Field* field = types::find_member(type_named("core/v1.EphemeralContainer"), member.key);
     const bool points = field != nullptr && field->pointer && member.value.is_map();
     if (contains(kEphemeralFields, member.key) || (is_empty(&member.value) && !points)) continue;
@@ -455,10 +436,7 @@ void validate_ephemeral_container(const Value& container, const Names& others, c
 
 }  // namespace
 
-bool is_padded(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  return !text.empty() && (is_space(text.front()) || is_space(text.back()));
-}
+bool is_padded(std::string_view text) { return !text.empty() && (is_space(text.front()) || is_space(text.back())); }
 
 void validate_image_text(const Value& container, const Path& at, FieldErrors& errors) {
   const std::string_view image = container.text_at("image");

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "base/ascii.h"
+#include "base/clock.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "codec/text.h"
@@ -21,9 +23,7 @@ constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun"
 constexpr std::string_view kDays[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 constexpr Field kFields[] = {{0, 59}, {0, 23}, {1, 31}, {1, 12, kMonths, 1}, {0, 6, kDays, 0}};
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-// Empty when it could be read.
+// Empty if it could be parsed.
 std::string read_number(std::string_view text, const Field& field, uint64_t& number) {
   const std::string lower = to_lower(text);
   for (size_t i = 0; i < field.names.size(); ++i) {
@@ -37,7 +37,7 @@ std::string read_number(std::string_view text, const Field& field, uint64_t& num
   const std::string_view digits = negative || text.starts_with('+') ? text.substr(1) : text;
   bool good = !digits.empty();
   for (const char c : digits) {
-    good = good && c >= '0' && c <= '9';
+    good = good && is_digit(c);
     if (good && number < 1000000) number = number * 10 + static_cast<uint64_t>(c - '0');
   }
   const std::string shown(text);
@@ -86,7 +86,7 @@ std::string descriptor_error(std::string_view text) {
   constexpr std::string_view kEvery = "@every ";
   if (!text.starts_with(kEvery)) return "unrecognized descriptor: " + std::string(text);
   const std::string_view duration = text.substr(kEvery.size());
-  if (codec::parse_duration(duration)) return {};
+  if (parse_go_duration(duration)) return {};
   return "failed to parse duration " + std::string(text) + ": time: invalid duration " + go_quote(duration);
 }
 
@@ -111,9 +111,7 @@ std::string cron_error(std::string_view schedule) {
     if (i > start) fields.push_back(schedule.substr(start, i - start));
   }
   if (fields.size() != std::size(kFields)) {
-    std::string list;
-    for (const std::string_view field : fields) list += (list.empty() ? "" : " ") + std::string(field);
-    return "expected exactly 5 fields, found " + std::to_string(fields.size()) + ": [" + list + "]";
+    return "expected exactly 5 fields, found " + std::to_string(fields.size()) + ": [" + join(fields, " ") + "]";
   }
   for (size_t i = 0; i < fields.size(); ++i) {
     for (const std::string_view expression : split(fields[i], ',')) {

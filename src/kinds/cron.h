@@ -6,7 +6,7 @@
 
 namespace holdfast::kinds {
 
-// What is wrong with a schedule of five fields or a descriptor (@hourly, @every 5m); empty when it is right.
+// The error in a schedule of five fields or a descriptor (@hourly, @every 5m); empty if it is valid.
 std::string cron_error(std::string_view schedule);
 
 }  // namespace holdfast::kinds

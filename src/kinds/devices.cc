@@ -1,4 +1,4 @@
-// resource.k8s.io: claims for devices and what drivers publish.
+// resource.k8s.io: claims for devices, and the devices that drivers publish.
 
 #include <algorithm>
 #include <unordered_set>
@@ -41,7 +41,7 @@ using Items = std::span<const Value>;
 
 std::string_view text_of(const Value& value) { return value.is_string() ? value.as_string() : std::string_view{}; }
 
-// Each item, or the error of a list that is too long as a whole.
+// Checks each item, or reports only that the list is too long.
 template <class Check>
 void validate_list(Items items, int64_t most, const Path& at, FieldErrors& errors, Check check) {
   if (static_cast<int64_t>(items.size()) > most) return errors.too_many(at, static_cast<int64_t>(items.size()), most);
@@ -59,7 +59,7 @@ void refuse_duplicates(Items items, std::string_view key, const Path& at, FieldE
   }
 }
 
-// Drivers are compared without regard to case.
+// Driver names are case-insensitive.
 void validate_driver_name(std::string_view driver, const Path& at, FieldErrors& errors) {
   if (driver.empty()) return errors.required(at);
   if (driver.size() > 63) errors.too_long(at, 63);
@@ -77,7 +77,7 @@ void validate_pool_name(std::string_view name, const Path& at, FieldErrors& erro
   }
 }
 
-// Conditions that a device must have before a pod is bound to its node, and those with which that has failed.
+// Conditions that a device must have before a pod is bound to its node, and those that mean that binding has failed.
 void validate_binding_conditions(const Value& holder, const Path& at, FieldErrors& errors) {
   const Items needed = holder.items_at("bindingConditions"), failures = holder.items_at("bindingFailureConditions");
   const Path at_needed = at.child("bindingConditions"), at_failures = at.child("bindingFailureConditions");
@@ -113,7 +113,7 @@ void validate_attribute_name(std::string_view name, const Path& at, FieldErrors&
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos) return validate_identifier(name, at, errors);
   const std::string_view domain = name.substr(0, slash), rest = name.substr(slash + 1);
-  if (rest.find('/') != std::string_view::npos) return;  // Upstream has nothing to say about more than one.
+  if (rest.find('/') != std::string_view::npos) return;  // kube-apiserver does not report more than one slash.
   if (domain.empty()) {
     errors.invalid(at, "", "the domain must not be empty");
   } else {
@@ -175,11 +175,7 @@ void validate_toleration(const Value& toleration, const Path& at, FieldErrors& e
 
 void validate_request(const Value& request, const Path& at, FieldErrors& errors) {
   const std::string_view mode = request.text_at("allocationMode"), name = request.text_at("deviceClassName");
-  if (name.empty()) {
-    errors.required(at.child("deviceClassName"));
-  } else {
-    errors.invalid_each(at.child("deviceClassName"), name, dns_subdomain_errors(name));
-  }
+  errors.require_valid(at.child("deviceClassName"), name, dns_subdomain_errors);
   validate_selectors(request, at, errors);
   const int64_t count = request.int_at_or(0, "count");
   if (mode == "ExactCount") {
@@ -194,9 +190,9 @@ void validate_request(const Value& request, const Path& at, FieldErrors& errors)
     validate_toleration(tolerations[i], at.item("tolerations", i), errors);
 }
 
-enum class Stored : bool { No, Yes };  // Whether what is validated is in the store already.
+enum class Stored : bool { No, Yes };  // Whether the validated value is already stored.
 
-// JSON of a driver's own.
+// JSON specific to a driver.
 void validate_driver_data(const Value& data, Stored stored, const Path& at, FieldErrors& errors) {
   constexpr int64_t kMaxBytes = 10 * 1024;
   if (data.is_null()) return errors.required(at);
@@ -216,7 +212,7 @@ void validate_configuration(const Value& config, Stored stored, const Path& at, 
   validate_driver_data(sub(opaque, "parameters"), stored, here.child("parameters"), errors);
 }
 
-// A prefix for generated names is not examined.
+// A prefix for generated names is not validated.
 Messages name_is_whole_subdomain(std::string_view name, bool prefix) {
   return prefix ? Messages() : dns_subdomain_errors(name);
 }
@@ -333,7 +329,7 @@ void validate_claim_update(Context&, const Value& next, const Value& old, FieldE
   }
 }
 
-// What is wrong with a UUID, in the words of github.com/google/uuid.
+// The error for an invalid UUID, in the words of github.com/google/uuid.
 std::string uuid_error(std::string_view text) {
   constexpr size_t kLength = 36;
   constexpr std::string_view kPrefix = "urn:uuid:", kHex = "0123456789abcdefABCDEF";
@@ -368,7 +364,7 @@ void validate_share(const Value& holder, const Path& at, FieldErrors& errors) {
   }
 }
 
-// driver, pool and device, which the status names too.
+// driver, pool and device, which the status refers to as well.
 void validate_device_id(const Value& holder, const Path& at, FieldErrors& errors) {
   validate_driver_name(holder.text_at("driver"), at.child("driver"), errors);
   validate_pool_name(holder.text_at("pool"), at.child("pool"), errors);
@@ -403,7 +399,7 @@ void validate_allocation(const Value& allocation, Items requests, const Path& at
   }
 }
 
-// No name holds a line break.
+// Names contain no line breaks.
 std::string device_key(const Value& holder) {
   std::string key;
   for (const std::string_view part : {"driver", "pool", "device", "shareID"}) {
@@ -412,7 +408,7 @@ std::string device_key(const Value& holder) {
   return key;
 }
 
-// As Go prints what names a device.
+// The identity of a device as printed by Go.
 Value shown_device(Arena& arena, const Value& device) {
   MapBuilder shown(arena);
   shown.add("Driver", Value::string(device.text_at("driver")));
@@ -422,7 +418,7 @@ Value shown_device(Arena& arena, const Value& device) {
   return shown.build();
 }
 
-// An address and the length of its network's prefix, in the one way of writing them.
+// An address with a prefix length, in canonical form.
 void validate_interface_address(std::string_view text, const Path& at, FieldErrors& errors) {
   const std::optional<IpNetwork> network = IpNetwork::parse(text);
   if (!network) {
@@ -504,7 +500,7 @@ void validate_claim_status(Context& context, const Value& next, const Value& old
   }
 }
 
-// Devices that are no longer allocated have nothing to report.
+// Drops the status of devices that are no longer allocated.
 void update_claim_status(Context& context, Draft::Node next, const Value& old) {
   const Value& status = sub(next.value(), "status");
   std::unordered_set<std::string, KeyHash> gone;
@@ -527,15 +523,15 @@ void update_claim_status(Context& context, Draft::Node next, const Value& old) {
 
 void validate_claim_template(Context& context, const Value& object, FieldErrors& errors) {
   const Path at("spec"), metadata_at = at.child("metadata");
-  // Of the metadata that claims get, labels and annotations can be chosen.
+  // Only labels and annotations may be set in the metadata of a template.
   const Value &metadata = sub(object, "spec", "metadata"), &sent = sub(context.sent, "spec", "metadata");
   validate_annotations(metadata.find("annotations"), metadata_at.child("annotations"), errors);
   validate_labels(metadata.find("labels"), metadata_at.child("labels"), errors);
   for (const types::Field* field : type_named("meta/v1.ObjectMeta").members) {
     if (field->name == "annotations" || field->name == "labels") continue;
-    // A list that was sent empty is not an absent one here.
+    // Unlike elsewhere, a list that was sent empty does not count as absent here.
     if (is_empty(metadata, field->name) && !sub(sent, field->name).is_list()) continue;
-    // Go's UID with its first letter made small.
+    // Go's UID with a lower-case first letter.
     errors.forbidden(metadata_at.child(field->name == "uid" ? "uID" : field->name), "cannot be set");
   }
   validate_device_claim(sub(object, "spec", "spec"), at.child("spec"), errors);
@@ -556,14 +552,11 @@ bool is_version(std::string_view text) {
   const auto number = [&](std::string_view part) { return digits(part) && (part.size() == 1 || part.front() != '0'); };
   constexpr std::string_view kWord = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-";
   const auto words = [&](std::string_view parts, bool release) {
-    while (true) {
-      const size_t dot = parts.find('.');
-      const std::string_view part = parts.substr(0, dot);
+    for (const std::string_view part : split(parts, '.')) {
       if (part.empty() || part.find_first_not_of(kWord) != std::string_view::npos) return false;
       if (release && digits(part) && !number(part)) return false;
-      if (dot == std::string_view::npos) return true;
-      parts.remove_prefix(dot + 1);
     }
+    return true;
   };
   if (const size_t plus = text.find('+'); plus != std::string_view::npos) {
     if (!words(text.substr(plus + 1), false)) return false;
@@ -573,10 +566,8 @@ bool is_version(std::string_view text) {
     if (!words(text.substr(dash + 1), true)) return false;
     text = text.substr(0, dash);
   }
-  const size_t first = text.find('.'), second = text.find('.', first + 1);
-  if (first == std::string_view::npos || second == std::string_view::npos) return false;
-  return number(text.substr(0, first)) && number(text.substr(first + 1, second - first - 1)) &&
-         number(text.substr(second + 1));
+  const std::vector<std::string_view> numbers = split(text, '.');
+  return numbers.size() == 3 && std::all_of(numbers.begin(), numbers.end(), number);
 }
 
 void validate_attribute(const Value& attribute, const Path& at, FieldErrors& errors) {
@@ -597,7 +588,7 @@ void validate_attribute(const Value& attribute, const Path& at, FieldErrors& err
   }
 }
 
-// A long key is shown shortened.
+// A long key is shown truncated.
 std::string shown_key(std::string_view key) {
   constexpr size_t kLongest = 63 + 1 + 32, kBesideDots = kLongest - 3;
   if (key.size() <= kLongest) return std::string(key);
@@ -605,7 +596,7 @@ std::string shown_key(std::string_view key) {
          std::string(key.substr(key.size() - kBesideDots / 2));
 }
 
-// The values that a request may ask for, one by one; the default is one of them.
+// The values that a request may use; the default must be one of them.
 void validate_valid_values(const Value& policy, const Quantity& capacity, const Path& at, FieldErrors& errors) {
   constexpr int64_t kMostValues = 10;
   const Items values = policy.items_at("validValues");
@@ -692,11 +683,21 @@ void validate_taint(const Value& taint, const Path& at, FieldErrors& errors) {
   }
 }
 
-// The texts of what is set, as upstream lists them: {`nodeName`, `allNodes`}.
+// The names of the fields that are set, in kube-apiserver's format: {`nodeName`, `allNodes`}.
 std::string set_fields(const std::vector<std::string_view>& names) {
   std::string out;
   for (const std::string_view name : names) out += (out.empty() ? "`" : ", `") + std::string(name) + "`";
   return "{" + out + "}";
+}
+
+// The node of a slice or device, if it has one: then adds "nodeName" to `set`.
+void validate_node_name(const Value& object, std::string_view empty_error, std::vector<std::string_view>& set,
+                        const Path& at, FieldErrors& errors) {
+  if (!is_set(object, "nodeName")) return;
+  const std::string_view node = object.text_at("nodeName");
+  if (node.empty()) return errors.invalid(at.child("nodeName"), node, empty_error);
+  set.push_back("nodeName");
+  errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
 }
 
 void validate_only_true(const Value& holder, std::string_view key, std::vector<std::string_view>& set, const Path& at,
@@ -719,15 +720,7 @@ void validate_device_place(const Value& device, bool by_device, const Path& at, 
       "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
       "true in the ResourceSlice spec";
   std::vector<std::string_view> set;
-  if (is_set(device, "nodeName")) {
-    const std::string_view node = device.text_at("nodeName");
-    if (node.empty()) {
-      errors.invalid(at.child("nodeName"), node, "must not be empty");
-    } else {
-      set.push_back("nodeName");
-      errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
-    }
-  }
+  validate_node_name(device, "must not be empty", set, at, errors);
   if (is_set(device, "nodeSelector")) {
     set.push_back("nodeSelector");
     validate_node_selector(sub(device, "nodeSelector"), at.child("nodeSelector"), errors);
@@ -737,14 +730,10 @@ void validate_device_place(const Value& device, bool by_device, const Path& at, 
   if (set.size() > 1) errors.invalid(at, set_fields(set), kOne);
 }
 
-// Counters of a shared set, or what a device takes of one; `name` is the member that names the set.
+// Counters of a shared set, or a device's consumption of them; `name` is the member that names the set.
 void validate_counters(const Value& set, std::string_view name, const Path& at, FieldErrors& errors) {
   const std::string_view own = set.text_at(name);
-  if (own.empty()) {
-    errors.required(at.child(name));
-  } else {
-    errors.invalid_each(at.child(name), own, dns_label_errors(own));
-  }
+  errors.require_valid(at.child(name), own, dns_label_errors);
   constexpr size_t kMost = 32;
   const Path map = at.child("counters");
   const std::span<const Member> counters = set.members_at("counters");
@@ -812,15 +801,7 @@ void validate_slice_spec(const Value& spec, const Value* before, FieldErrors& er
   constexpr std::string_view kOne =
       "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
   std::vector<std::string_view> set;
-  if (is_set(spec, "nodeName")) {
-    const std::string_view node = spec.text_at("nodeName");
-    if (node.empty()) {
-      errors.invalid(at.child("nodeName"), node, "must be either unset or set to a non-empty string");
-    } else {
-      set.push_back("nodeName");
-      errors.invalid_each(at.child("nodeName"), node, dns_subdomain_errors(node));
-    }
-  }
+  validate_node_name(spec, "must be either unset or set to a non-empty string", set, at, errors);
   if (is_set(spec, "nodeSelector")) {
     set.push_back("nodeSelector");
     const Value& selector = sub(spec, "nodeSelector");
@@ -861,8 +842,8 @@ void validate_slice_update(Context&, const Value& next, const Value& old, FieldE
   validate_slice_spec(sub(next, "spec"), &sub(old, "spec"), errors);
 }
 
-// Attributes with several values (DRAListTypeAttributes) and what a device takes of a node's own resources
-// (DRANodeAllocatableResources) wait for feature gates.
+// Attributes with several values (DRAListTypeAttributes) and mappings to a node's own resources
+// (DRANodeAllocatableResources) need feature gates that are off.
 void drop_gated_fields(Draft::Node object) {
   for (Draft::Node device : object.child("spec").list("devices")) {
     for (const Member& attribute : device.value().members_at("attributes")) {
@@ -873,7 +854,7 @@ void drop_gated_fields(Draft::Node object) {
     device.remove("nodeAllocatableResourceMappings");
   }
 }
-// Kubernetes calls this a default. It is one of writes only: what is stored must read the same every time.
+// A default in Kubernetes, but applied here only on writes: a stored object must read the same every time.
 void add_taint_times(Context& context, Draft::Node object) {
   for (Draft::Node device : object.child("spec").list("devices")) {
     for (Draft::Node taint : device.list("taints")) {

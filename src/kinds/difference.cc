@@ -14,7 +14,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// As Go's json.MarshalIndent with a space for each step.
+// Like Go's json.MarshalIndent with one space per level.
 void print(const Value& value, size_t depth, std::string line, std::string_view end, Lines& lines) {
   const bool list = value.is_list();
   if ((!list && !value.is_map()) || value.count() == 0) {
@@ -38,12 +38,12 @@ struct Match {
   size_t a = 0, b = 0, size = 0;
 };
 
-// The matches that difflib's SequenceMatcher finds: the longest run first, then to its left and right.
+// The matches found by difflib's SequenceMatcher: the longest run first, then those to its left and right.
 class Matcher {
  public:
   Matcher(const Lines& a, const Lines& b) : a_(a), b_(b) {
     for (size_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
-    // Lines that are everywhere start no match; they may continue one.
+    // Very frequent lines do not start a match, but may continue one.
     if (b.size() >= 200) {
       std::erase_if(places_, [&](const auto& entry) { return entry.second.size() > b.size() / 100 + 1; });
     }
@@ -68,7 +68,7 @@ class Matcher {
 
   Match longest(size_t a_from, size_t a_to, size_t b_from, size_t b_to) const {
     Match best{a_from, b_from, 0};
-    std::unordered_map<size_t, size_t> ending, next;  // Length of the run that ends at a place of b.
+    std::unordered_map<size_t, size_t> ending, next;  // Length of the run ending at each position of b.
     for (size_t i = a_from; i < a_to; ++i) {
       next.clear();
       if (const auto found = places_.find(a_[i]); found != places_.end()) {
@@ -135,7 +135,7 @@ std::string difference(const types::Type& type, const Value& before, const Value
   };
   for (size_t first = 0; first < changes.size();) {
     size_t last = first;
-    // Changes whose context touches share a hunk.
+    // Changes whose context overlaps share a hunk.
     while (last + 1 < changes.size() && changes[last + 1].a_from - changes[last].a_to <= 2 * kContext) ++last;
     const size_t lead = std::min(kContext, changes[first].a_from);
     const size_t trail = std::min(kContext, a.size() - changes[last].a_to);

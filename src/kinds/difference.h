@@ -1,4 +1,4 @@
-// What changed between two trees, for people: some errors show it. Private to the module.
+// Human-readable differences between two trees, shown in some errors. Private to the module.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace holdfast::kinds {
 
-// A unified diff, three lines of context, of the two as Kubernetes' internal structs print as indented JSON.
+// A unified diff with three lines of context, of Kubernetes' internal structs printed as indented JSON.
 std::string difference(const types::Type& type, const Value& before, const Value& after);
 
 }  // namespace holdfast::kinds

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
 
@@ -67,7 +68,7 @@ void validate_endpoints_update(Context& context, const Value& next, const Value&
 
 // --- EndpointSlice ---
 
-// Only v1beta1 could write it.
+// Only writable in v1beta1.
 void drop_topology(Draft::Node object) {
   for (Draft::Node endpoint : object.list("endpoints")) endpoint.remove("deprecatedTopology");
 }
@@ -86,8 +87,7 @@ void default_slice(Arena&, const types::Resource&, Draft::Node object) {
 void validate_domain(std::string_view name, const Path& at, FieldErrors& errors) {
   if (name.empty()) return errors.required(at);
   if (name.ends_with('.')) name.remove_suffix(1);
-  std::string joined;
-  for (const std::string& message : dns_subdomain_errors(name)) joined += (joined.empty() ? "" : ",") + message;
+  const std::string joined = join(dns_subdomain_errors(name), ",");
   if (!joined.empty()) return errors.invalid(at, name, joined);
   if (name.find('.') == std::string_view::npos) {
     errors.invalid(at, name, "should be a domain with at least two segments separated by dots");

@@ -1,4 +1,4 @@
-// Event, in the form of core/v1, whichever group it was sent to.
+// Event, in the form of core/v1, whichever group the request used.
 
 #include "kinds/all.h"
 

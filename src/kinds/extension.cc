@@ -1,4 +1,4 @@
-// CustomResourceDefinition and APIService. Definitions are validated by the module crd, which knows schemas.
+// CustomResourceDefinition and APIService. Definitions are validated by the crd module, which knows schemas.
 
 #include "base/strings.h"
 #include "base/text.h"

@@ -1,9 +1,9 @@
 #include "kinds/field_errors.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "types/types.h"
@@ -12,14 +12,12 @@ namespace holdfast::kinds {
 namespace {
 
 const Value* item_at(const Value& list, std::string_view index_text) {
-  size_t index = 0;
-  const auto [end, problem] = std::from_chars(index_text.data(), index_text.data() + index_text.size(), index);
-  const bool valid = problem == std::errc() && end == index_text.data() + index_text.size();
-  return valid && index < list.items().size() ? &list.items()[index] : nullptr;
+  const std::optional<size_t> index = parse_number<size_t>(index_text);
+  return index && *index < list.items().size() ? &list.items()[*index] : nullptr;
 }
 
-// What a document has at a field path such as spec.containers[0].resources; null unless the type has a map or a list
-// there.
+// The value of a document at a field path such as spec.containers[0].resources; null unless the type has a map or a
+// list there.
 const Value* container_at(const types::Type& type, const Value& document, std::string_view field) {
   const types::Type* type_here = &type;
   const Value* here = &document;
@@ -149,6 +147,12 @@ void FieldErrors::type_invalid(const Path& at, const Shown& value, std::string_v
 void FieldErrors::internal(const Path& at, std::string_view detail) {
   add("InternalError", "Internal error", at, nullptr, detail);
 }
+void FieldErrors::require_valid(const Path& at, std::string_view text,
+                                std::vector<std::string> (*errors_of)(std::string_view), std::string_view detail) {
+  if (text.empty()) return required(at, detail);
+  invalid_each(at, text, errors_of(text));
+}
+
 void FieldErrors::append(FieldErrors&& others) {
   for (Cause& cause : others.errors_) errors_.push_back(std::move(cause));
 }

@@ -49,7 +49,7 @@ class Path {
   size_t index_ = 0;
 };
 
-// How a value is shown in an error: strings quoted, numbers and booleans bare, everything else as JSON, absent as null.
+// A value as shown in an error: strings quoted, numbers and booleans bare, everything else as JSON, absent as null.
 class Shown {
  public:
   Shown(std::string_view text);
@@ -59,13 +59,13 @@ class Shown {
   Shown(int number) : Shown(int64_t{number}) {}
   Shown(bool value) : text_(value ? "true" : "false") {}
   Shown(const Value& value);
-  // Null pointer: a field that is absent. Strings are the exception of Go: see or_empty.
+  // Null means an absent field, except for Go strings that are not pointers: see or_empty.
   Shown(const Value* value) : Shown(value == nullptr ? Value::null() : *value) {}
-  // Text that is shown as it is: what Go's internal structs look like as JSON.
+  // Text that is shown unchanged: the JSON of Go's internal structs.
   static Shown verbatim(std::string text);
-  // The string member, "" when it is absent: fields that are not pointers in Go.
+  // The string member, "" if it is absent: for fields that are not pointers in Go.
   static Shown or_empty(const Value& object, std::string_view key) { return Shown(object.text_at(key)); }
-  // The error says nothing about the value.
+  // The error does not show the value.
   static Shown nothing();
 
   const std::string& text() const { return text_; }
@@ -81,8 +81,8 @@ class Shown {
 class FieldErrors {
  public:
   FieldErrors() = default;
-  // For an object of `type` made from the document `sent`. Typed objects drop empty maps and lists, Go's structs keep
-  // them: an absent container that was sent empty is shown as {} or []. Both must outlive the errors.
+  // For an object of `type` decoded from the document `sent`. Typed objects drop empty maps and lists, Go's structs
+  // keep them: an absent container that was sent empty is shown as {} or []. Both must outlive the errors.
   FieldErrors(const types::Type* type, const Value& sent) : type_(type), sent_(sent) {}
 
   bool empty() const { return errors_.empty(); }
@@ -103,19 +103,22 @@ class FieldErrors {
   void too_many(const Path& at, int64_t actual, int64_t max_items);
   void type_invalid(const Path& at, const Shown& value, std::string_view detail);
   void internal(const Path& at, std::string_view detail);
-  // As invalid(), once per message. Usually there are none, and the value is not formatted then.
+  // Like invalid(), once per message. Does not format the value if there are no messages, which is the usual case.
   template <class T>
   void invalid_each(const Path& at, const T& value, std::span<const std::string> messages) {
     if (messages.empty()) return;
-    const Shown shown(value);
+    const Shown& shown = value;
     for (const std::string& message : messages) invalid(at, shown, message);
   }
+  // required() for an empty text; otherwise invalid_each() with what `errors_of` finds in it.
+  void require_valid(const Path& at, std::string_view text, std::vector<std::string> (*errors_of)(std::string_view),
+                     std::string_view detail = {});
   void append(FieldErrors&& others);
 
-  // Drops what was reported after the first `count`.
+  // Drops all errors after the first `count`.
   void cut_to(size_t count) { errors_.resize(count); }
 
-  // 422: `Deployment.apps "web" is invalid: [a, b]`, every error a cause.
+  // 422: `Deployment.apps "web" is invalid: [a, b]`, with every error as a cause.
   Error to_error(std::string_view group, std::string_view kind, std::string_view name) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace holdfast::kinds {
 namespace {
 
-// --- What every server needs as it is ---
+// --- Mandatory objects with a fixed spec ---
 
 constexpr std::string_view kExemptSchema = R"({"priorityLevelConfiguration":{"name":"exempt"},"matchingPrecedence":1,
   "rules":[{"subjects":[{"kind":"Group","group":{"name":"system:masters"}}],
@@ -21,7 +21,7 @@ constexpr std::string_view kCatchAllSchema = R"({"priorityLevelConfiguration":{"
                         {"kind":"Group","group":{"name":"system:authenticated"}}],
     "resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,"namespaces":["*"]}],
     "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]})";
-constexpr std::string_view kExemptLevel = R"({"type":"Exempt"})";  // Less `exempt`, which may be changed.
+constexpr std::string_view kExemptLevel = R"({"type":"Exempt"})";  // Without `exempt`, which may be changed.
 constexpr std::string_view kCatchAllLevel = R"({"type":"Limited","limited":{"nominalConcurrencyShares":5,
   "limitResponse":{"type":"Reject"},"lendablePercent":0}})";
 
@@ -84,11 +84,8 @@ void validate_subject(const Value& subject, const Path& at, FieldErrors& errors)
       errors.invalid_each(here.child("name"), name, dns_subdomain_errors(name));
     }
     if (kind == "ServiceAccount") {
-      if (space.empty()) {
-        errors.required(here.child("namespace"), "must specify namespace for service account");
-      } else {
-        errors.invalid_each(here.child("namespace"), space, dns_label_errors(space));
-      }
+      errors.require_valid(here.child("namespace"), space, dns_label_errors,
+                           "must specify namespace for service account");
     }
   }
   for (const Member& other : kMembers) {
@@ -99,7 +96,7 @@ void validate_subject(const Value& subject, const Path& at, FieldErrors& errors)
   }
 }
 
-// Empty when it is right.
+// Empty if valid.
 std::string_view path_error(std::string_view path) {
   if (path.empty()) return "must not be empty";
   if (path == "/") return {};
@@ -175,11 +172,7 @@ void validate_flow_schema(Context&, const Value& object, FieldErrors& errors) {
   }
   const std::string_view level = spec.text_at("priorityLevelConfiguration", "name");
   const Path level_at = at.child("priorityLevelConfiguration.name");
-  if (level.empty()) {
-    errors.required(level_at, "must reference a priority level");
-  } else {
-    errors.invalid_each(level_at, level, dns_subdomain_errors(level));
-  }
+  errors.require_valid(level_at, level, dns_subdomain_errors, "must reference a priority level");
   const std::span<const Value> rules = spec.items_at("rules");
   for (size_t i = 0; i < rules.size(); ++i) validate_flow_rule(rules[i], at.item("rules", i), errors);
   const std::string_view name = object.text_at("metadata", "name");

@@ -1,4 +1,4 @@
-// How one kind states its behaviour, and what all of them use to do so. Private to the module.
+// How a kind declares its behaviour, and the helpers for that. Private to the module.
 #pragma once
 
 #include <span>
@@ -11,43 +11,43 @@
 
 namespace holdfast::kinds {
 
-// What a change of counts metadata.generation up.
+// Which changes increment metadata.generation.
 enum class Generation : uint8_t {
-  None,  // The kind has none; what a client sends at create stays.
+  None,  // The kind has no generation; a value sent on create is kept.
   Spec,
-  SpecAsSent,         // ResourceSlice: before anything is taken out of it.
+  SpecAsSent,         // ResourceSlice: before disabled fields are dropped.
   SpecOrAnnotations,  // Deployment.
   Template,           // PodTemplate.
   AllButMetadata,     // EndpointSlice: everything outside metadata, and labels.
   Webhooks,
-  Never,         // Starts at 1 and stays.
-  SpecFromZero,  // CSIDriver: counts, but starts as it was sent.
+  Never,         // Starts at 1 and never changes.
+  SpecFromZero,  // CSIDriver: incremented, but starts with the value sent.
 };
 
-// What a write to /status may change beside the status.
+// What a write to /status may change besides the status.
 enum class StatusMetadata : uint8_t {
   Honoured,               // Labels, annotations, finalizers and owners as sent.
-  KeepLabels,             // Deployment: labels stay as they were.
+  KeepLabels,             // Deployment: labels are kept.
   KeepOwners,             // Pod.
-  KeepObject,             // Labels, annotations, finalizers, owners stay.
-  KeepObjectAndDeletion,  // And whether it is being deleted.
-  KeepAll,                // Everything but managedFields stays.
+  KeepObject,             // Keeps labels, annotations, finalizers and owners.
+  KeepObjectAndDeletion,  // Also keeps whether the object is being deleted.
+  KeepAll,                // Keeps everything but managedFields.
 };
 
-// How often a kind's own validation looks at the metadata that was examined before it: as that of a create does, and
-// compared with the old one. Each time gives one more cause.
+// How often a kind's own validation repeats the validation of the metadata: the whole of it as on create, and the
+// comparison with the old one. Each repetition duplicates the causes.
 struct MetadataChecks {
   uint8_t whole = 0;
   uint8_t compared = 1;
 };
 
-// One kind's functions; those it leaves out do nothing. Metadata, status and generation are done by the caller.
+// The functions of one kind; null ones do nothing. The caller handles metadata, status and generation.
 struct Hooks {
   NameRule name = name_is_dns_subdomain;
   Generation generation = Generation::None;
   StatusMetadata status_metadata = StatusMetadata::Honoured;
   MetadataChecks update_checks, status_checks;
-  // Event: the kind's validation looks after the metadata, or no one does until everything else is right.
+  // Event: the kind validates the metadata itself; the generic validation runs only if there are no other errors.
   bool checks_metadata_last = false;
 
   void (*defaults)(Arena& arena, const types::Resource& resource, Draft::Node object) = nullptr;
@@ -58,7 +58,7 @@ struct Hooks {
   void (*update_other)(Context& context, Endpoint endpoint, Draft::Node next, const Value& old) = nullptr;
 
   void (*validate)(Context& context, const Value& object, FieldErrors& errors) = nullptr;
-  // Without one, an update is validated as a create.
+  // If null, an update is validated like a create.
   void (*validate_update)(Context& context, const Value& next, const Value& old, FieldErrors& errors) = nullptr;
   void (*validate_status)(Context& context, const Value& next, const Value& old, FieldErrors& errors) = nullptr;
   void (*validate_other)(Context& context, Endpoint endpoint, const Value& next, const Value& old,
@@ -69,7 +69,7 @@ struct Hooks {
 
 // --- Reading ---
 
-// The member, or a null Value when it is absent: reading continues without a check.
+// The member, or a null Value if it is absent, so that lookups can be chained without checks.
 const Value& sub(const Value& object, std::string_view key);
 template <class... Keys>
 const Value& sub(const Value& object, std::string_view key, Keys... rest) {
@@ -77,7 +77,7 @@ const Value& sub(const Value& object, std::string_view key, Keys... rest) {
 }
 bool is_true(const Value& object, std::string_view key);
 inline bool is_set(const Value& object, std::string_view key) { return !sub(object, key).is_null(); }
-// Absent, null, or an empty list, map or text.
+// Absent, null, or an empty list, map or string.
 bool is_empty(const Value* value);
 inline bool is_empty(const Value& object, std::string_view key) { return is_empty(object.find(key)); }
 bool contains(std::span<const std::string_view> texts, std::string_view text);
@@ -85,16 +85,16 @@ bool contains_text(std::span<const Value> items, std::string_view text);
 
 // --- Changing ---
 
-// Makes the member what it was in `old`: there, or absent.
+// Sets the member to its value in `old`, or removes it if absent there.
 void restore(Draft::Node next, const Value& old, std::string_view key);
-// An instant as metav1.Time prints it.
+// An instant in the format of metav1.Time.
 Value time_value(Arena& arena, UnixTime time);
-// Go's nil slice or map in a field without omitempty prints null; with omitempty it is absent.
+// Go prints a nil slice or map as null in a field without omitempty, and omits it with omitempty.
 void remove_if_empty(Draft::Node object, std::string_view key);
 
 // --- Checking ---
 
-// A finalizer without a slash is one of Kubernetes' own.
+// A finalizer without a slash must be one of Kubernetes' own.
 void validate_finalizer_is_known(std::string_view finalizer, const Path& at, FieldErrors& errors);
 // Each of metadata.finalizers.
 void validate_finalizers_are_known(const Value& metadata, const Path& at, FieldErrors& errors);
@@ -105,9 +105,9 @@ inline void validate_enum(const Value& object, std::string_view key, std::initia
                           const Path& at, FieldErrors& errors) {
   validate_enum(object, key, std::span(values.begin(), values.size()), at, errors);
 }
-// The integer member, absent counting as 0 where `absent_is_zero`, must not be negative.
+// The integer member must not be negative; absent counts as 0.
 void validate_non_negative(const Value& object, std::string_view key, const Path& at, FieldErrors& errors);
-// Semantically unchanged, or "field is immutable" at `at`.
+// Whether the member is semantically unchanged; otherwise validate_immutable reports "field is immutable".
 bool unchanged(const types::Type& parent, const Value& next, const Value& old, std::string_view key);
 void validate_immutable(const types::Type& parent, const Value& next, const Value& old, std::string_view key,
                         const Path& at, FieldErrors& errors);
@@ -118,9 +118,9 @@ void validate_conditions(std::span<const Value> conditions, const Path& at, Fiel
 const types::Type& member_type(const types::Type& type, std::string_view name);
 const types::Type& type_named(std::string_view name);
 
-// A LabelSelector as Go prints it in errors.
+// A LabelSelector as printed by Go in errors.
 Shown shown_selector(const Value* selector);
-// A map of strings as Go prints it: keys in order.
+// A map of strings as printed by Go: sorted by key.
 Shown shown_sorted(const Value* map);
 
 }  // namespace holdfast::kinds

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+#include "base/strings.h"
 #include "kinds/pod.h"
 
 namespace holdfast::kinds {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
-bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_lower_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z'); }
+bool is_lower_hex(char c) { return is_hex(c) && !is_upper(c); }
+bool is_word(char c) { return is_alnum(c) || c == '_'; }
 
 // Lower-case letters and digits, separated by one '.', one or two '_', or any number of '-'.
 bool is_component(std::string_view text) {
@@ -47,16 +47,11 @@ bool is_domain(std::string_view text) {
     const std::string_view port = text.substr(colon + 1);
     if (port.empty() || !std::all_of(port.begin(), port.end(), is_digit)) return false;
   }
-  std::string_view host = text.substr(0, colon);
-  while (true) {
-    const size_t dot = host.find('.');
-    const std::string_view part = host.substr(0, dot);
+  for (const std::string_view part : split(text.substr(0, colon), '.')) {
     if (part.empty() || part.front() == '-' || part.back() == '-') return false;
-    if (!std::all_of(part.begin(), part.end(), [](char c) { return (is_word(c) && c != '_') || c == '-'; }))
-      return false;
-    if (dot == std::string_view::npos) return true;
-    host.remove_prefix(dot + 1);
+    if (!std::all_of(part.begin(), part.end(), [](char c) { return is_alnum(c) || c == '-'; })) return false;
   }
+  return true;
 }
 
 bool is_tag(std::string_view text) {
@@ -68,22 +63,23 @@ bool is_digest(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == 0 || colon == std::string_view::npos) return false;
   const std::string_view algorithm = text.substr(0, colon), hex = text.substr(colon + 1);
-  if (!std::all_of(hex.begin(), hex.end(), [](char c) { return is_hex(c) || (c >= 'A' && c <= 'F'); })) return false;
-  if (algorithm == "sha256") return hex.size() == 64 && std::all_of(hex.begin(), hex.end(), is_hex);
-  if (algorithm == "sha384") return hex.size() == 96 && std::all_of(hex.begin(), hex.end(), is_hex);
-  return algorithm == "sha512" && hex.size() == 128 && std::all_of(hex.begin(), hex.end(), is_hex);
+  if (!std::all_of(hex.begin(), hex.end(), is_hex)) return false;
+  if (algorithm == "sha256") return hex.size() == 64 && std::all_of(hex.begin(), hex.end(), is_lower_hex);
+  if (algorithm == "sha384") return hex.size() == 96 && std::all_of(hex.begin(), hex.end(), is_lower_hex);
+  return algorithm == "sha512" && hex.size() == 128 && std::all_of(hex.begin(), hex.end(), is_lower_hex);
 }
 
 }  // namespace
 
 bool image_is_latest(std::string_view image) {
-  if (image.size() == 64 && std::all_of(image.begin(), image.end(), is_hex)) return false;  // An id, no reference.
+  if (image.size() == 64 && std::all_of(image.begin(), image.end(), is_lower_hex))
+    return false;  // An image ID, not a reference.
   std::string_view rest = image;
   const size_t slash = rest.find('/');
   std::string_view domain;
   if (slash != std::string_view::npos) {
     const std::string_view first = rest.substr(0, slash);
-    const bool has_upper = std::any_of(first.begin(), first.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    const bool has_upper = std::any_of(first.begin(), first.end(), is_upper);
     if (first.find_first_of(".:") != std::string_view::npos || first == "localhost" || has_upper) {
       domain = first;
       rest.remove_prefix(slash + 1);
@@ -95,11 +91,11 @@ bool image_is_latest(std::string_view image) {
   const size_t colon = named.find(':');
   const std::string_view tag = colon == std::string_view::npos ? std::string_view() : named.substr(colon + 1);
   std::string_view path = named.substr(0, colon);
-  // What cannot be read as a reference has no tag.
+  // A text that is not a reference has no tag.
   if (!domain.empty() && !is_domain(domain)) return false;
   if (at != std::string_view::npos && !is_digest(digest)) return false;
   if (colon != std::string_view::npos && !is_tag(tag)) return false;
-  constexpr std::string_view kOfficial = "library/";  // Where names of one component are on Docker's own server.
+  constexpr std::string_view kOfficial = "library/";  // The namespace of one-component names on Docker Hub.
   const bool docker = domain.empty() || domain == "docker.io" || domain == "index.docker.io";
   const bool official = docker && path.find('/') == std::string_view::npos;
   if (path.size() + (official ? kOfficial.size() : 0) > 255) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "kinds/hooks.h"
 
 namespace holdfast::kinds {
@@ -15,7 +16,7 @@ struct Name {
   std::string_view json, go;
 };
 
-// Where Go's name is more than the one of the API with a capital; sorted.
+// Go's names that are not just the API's with a capital letter; sorted.
 constexpr Name kNames[] = {
     {"apiGroup", "APIGroup"},
     {"apiGroups", "APIGroups"},
@@ -75,7 +76,7 @@ constexpr Name kNames[] = {
 static_assert(std::is_sorted(std::begin(kNames), std::end(kNames),
                              [](const Name& a, const Name& b) { return a.json < b.json; }));
 
-// Names that mean something else in other structs.
+// Names with another meaning in other structs.
 constexpr Name kRbdNames[] = {
     {"monitors", "CephMonitors"}, {"image", "RBDImage"}, {"pool", "RBDPool"}, {"user", "RadosUser"}};
 
@@ -85,7 +86,7 @@ std::string_view go_name(Arena& arena, const Type& type, std::string_view json) 
       if (name.json == json) return name.go;
     }
   }
-  // "int" is IntValue, "ints" are IntValues.
+  // "int" becomes IntValue, "ints" becomes IntValues.
   if (type.name == "resource/v1.DeviceAttribute") {
     const bool many = json.ends_with('s');
     std::string name = std::string(json.substr(0, json.size() - many)) + (many ? "Values" : "Value");
@@ -96,11 +97,11 @@ std::string_view go_name(Arena& arena, const Type& type, std::string_view json) 
                                       [](const Name& name, std::string_view text) { return name.json < text; });
   if (found != std::end(kNames) && found->json == json) return found->go;
   std::string name(json);
-  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  if (!name.empty()) name[0] = to_upper(name[0]);
   return arena.copy(name);
 }
 
-// Structs whose fields are in another order inside, or are not all there.
+// Structs whose internal fields have another order, or lack some.
 constexpr std::string_view kPodSpec[] = {"volumes",
                                          "initContainers",
                                          "containers",
@@ -215,7 +216,7 @@ constexpr Order kOrders[] = {{"core/v1.PodSpec", kPodSpec},
 
 Value form(Arena& arena, const Type& type, const Value* value, bool pointer);
 
-// Inside, what a pod shares with its host is part of the security context.
+// Internally, these fields are part of the security context.
 constexpr std::string_view kShared[] = {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"};
 
 void add_member(Arena& arena, MapBuilder& builder, const Type& type, std::string_view key, const Value& object) {
@@ -224,7 +225,7 @@ void add_member(Arena& arena, MapBuilder& builder, const Type& type, std::string
   const bool security = type.name == "core/v1.PodSpec" && key == "securityContext";
   const bool labelled = field->type->name == "meta/v1.ObjectMeta";
   if (labelled) {
-    // Embedded: its members are those of the struct around it.
+    // Embedded: its members belong to the enclosing struct.
     for (const Member& member : object.members_at(key)) builder.add(member.key, member.value);
     return;
   }

@@ -1,4 +1,4 @@
-// Values as the structs inside kube-apiserver print them. Some errors quote those. Private to the module.
+// Values as printed by the structs inside kube-apiserver, which some errors quote. Private to the module.
 #pragma once
 
 #include "kinds/field_errors.h"
@@ -7,12 +7,12 @@
 
 namespace holdfast::kinds {
 
-// Go's names instead of those of the API, and every field shown: {"Kind":"Pod","Name":"","UID":"", ...}.
-// `value` may be null or absent: Go's zero value. metav1 types look the same on either side.
+// With Go's field names instead of the API's, and every field shown: {"Kind":"Pod","Name":"","UID":"", ...}. A null
+// `value` or pointer means Go's zero value. metav1 types are the same internally.
 Value internal_form(Arena& arena, const types::Type& type, const Value* value);
-// The same as text of an error.
+// The same as the text of an error.
 Shown shown_internal(const types::Type& type, const Value* value);
-// The member of a struct: an absent one is Go's nil, or the zero value of what is not a pointer.
+// A member of a struct: if absent, Go's nil or the zero value of a non-pointer.
 Shown shown_internal(const types::Type& parent, const Value& object, std::string_view key);
 
 }  // namespace holdfast::kinds

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
+#include "base/strings.h"
+
 namespace holdfast::kinds {
 
 std::optional<IpAddress> IpAddress::parse(std::string_view text) {
@@ -29,7 +32,7 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
     if (digits.empty() || part == 4) return std::nullopt;
     int number = 0;
     for (const char c : digits) {
-      if (c < '0' || c > '9') return std::nullopt;
+      if (!is_digit(c)) return std::nullopt;
       number = number * 10 + (c - '0');
       if (number > 255) return std::nullopt;
     }
@@ -69,7 +72,7 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   if (!address || digits.empty() || digits.size() > 3) return std::nullopt;
   int prefix = 0;
   for (const char c : digits) {
-    if (c < '0' || c > '9') return std::nullopt;
+    if (!is_digit(c)) return std::nullopt;
     prefix = prefix * 10 + (c - '0');
   }
   if (prefix > (address->v6 ? 128 : 32)) return std::nullopt;
@@ -100,13 +103,9 @@ namespace {
 // "010.0.0.1"
 bool has_leading_zeros(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return false;
-  while (true) {
-    const size_t dot = text.find('.');
-    const std::string_view part = text.substr(0, dot);
-    if (part.size() > 1 && part[0] == '0') return true;
-    if (dot == std::string_view::npos) return false;
-    text.remove_prefix(dot + 1);
-  }
+  const std::vector<std::string_view> parts = split(text, '.');
+  return std::any_of(parts.begin(), parts.end(),
+                     [](std::string_view part) { return part.size() > 1 && part[0] == '0'; });
 }
 
 // "::ffff:1.2.3.4"
@@ -116,7 +115,8 @@ bool is_mapped(std::string_view text, const IpAddress& address) {
 
 }  // namespace
 
-void validate_ip(std::string_view text, const Path& at, FieldErrors& errors) {
+void validate_ip(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing) {
+  if (existing.contains(text)) return;
   const std::optional<IpAddress> address = IpAddress::parse(text);
   if (!address) {
     errors.invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
@@ -127,7 +127,8 @@ void validate_ip(std::string_view text, const Path& at, FieldErrors& errors) {
   }
 }
 
-void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors) {
+void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing) {
+  if (existing.contains(text)) return;
   const std::optional<IpNetwork> network = IpNetwork::parse(text);
   if (!network) {
     return errors.invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
@@ -159,6 +160,20 @@ void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::str
                   "\" should be in RFC 5952 canonical format (\"" + canonical + "\")");
 }
 
+Names balancer_ips(const Value& object) {
+  Names ips;
+  for (const Value& ingress : object.items_at("status", "loadBalancer", "ingress"))
+    ips.push_back(ingress.text_at("ip"));
+  return ips;
+}
+
+void validate_balancer_host(const Value& ingress, const Path& at, FieldErrors& errors) {
+  const std::string_view host = ingress.text_at("hostname");
+  if (host.empty()) return;
+  errors.invalid_each(at.child("hostname"), host, dns_subdomain_errors(host));
+  if (IpAddress::parse(host)) errors.invalid(at.child("hostname"), host, "must be a DNS name, not an IP address");
+}
+
 void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors) {
   const std::optional<IpAddress> address = IpAddress::parse(text);
   if (!address) return errors.invalid(at, text, "must be a valid IP address");
@@ -174,8 +189,8 @@ void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& er
 
 namespace {
 
-// Of more than one, which must be a pair. `is_v6`: of a text, none for what is not an address; `problem`: with the i-th
-// then.
+// More than one must be a pair of both families. `is_v6` returns nullopt for an invalid text; `problem` then reports
+// the i-th one.
 template <class IsV6, class Problem>
 void validate_pair(std::span<const std::string_view> texts, std::string_view what, const IsV6& is_v6,
                    const Problem& problem, const Path& at, const Shown& shown, FieldErrors& errors) {

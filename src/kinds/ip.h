@@ -1,4 +1,4 @@
-// IP addresses and networks as texts of objects hold them. Private to the module.
+// IP addresses and networks in text form. Private to the module.
 #pragma once
 
 #include <array>
@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "kinds/hooks.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 
 struct IpAddress {
   bool v6 = false;
-  std::array<uint8_t, 16> bytes = {};  // IPv4 in the first four.
+  std::array<uint8_t, 16> bytes = {};  // IPv4 uses the first four.
 
-  // As Go's net.ParseIP did before it became strict: leading zeros are decimal. IPv4 inside IPv6 is IPv4.
+  // Like Go's net.ParseIP before it became strict: leading zeros are decimal. IPv4-mapped IPv6 is IPv4.
   static std::optional<IpAddress> parse(std::string_view text);
   std::string text() const;
   bool is_unspecified() const;
@@ -31,21 +32,26 @@ struct IpNetwork {
   IpAddress address;
   int prefix = 0;
   static std::optional<IpNetwork> parse(std::string_view text);
-  IpAddress first() const;  // The address with the bits behind the prefix off.
+  IpAddress first() const;  // The address with all bits after the prefix cleared.
   bool contains(const IpAddress& address) const;
 };
 
-// Texts that Kubernetes once took and takes no more (leading zeros, IPv4 inside IPv6) are rejected with their reason.
-void validate_ip(std::string_view text, const Path& at, FieldErrors& errors);
-void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors);
-// Several addresses or networks must be a pair of an IPv4 and an IPv6 one. `shown` is how the list looks in an error.
+// Rejects, with the reason, formats that Kubernetes no longer accepts (leading zeros, IPv4-mapped IPv6). Values that
+// the old object has, in any form, are accepted (`existing`).
+void validate_ip(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing = {});
+void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing = {});
+// Several addresses or networks must be a pair of one IPv4 and one IPv6. `shown` is the list as shown in an error.
 void validate_ip_families(std::span<const std::string_view> addresses, const Path& at, const Shown& shown,
                           FieldErrors& errors);
 void validate_cidr_families(std::span<const std::string_view> networks, const Path& at, const Shown& shown,
                             FieldErrors& errors);
-// An IPv6 text that is not in the form of RFC 5952 gets a warning.
+// Warns about an IPv6 text that is not in the form of RFC 5952.
 void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts);
 void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts);
+// The addresses in status.loadBalancer.
+Names balancer_ips(const Value& object);
+// The host name of an item of status.loadBalancer.ingress, if it has one.
+void validate_balancer_host(const Value& ingress, const Path& at, FieldErrors& errors);
 // Addresses of endpoints: not unspecified, loopback or link-local.
 void validate_endpoint_ip(std::string_view text, const Path& at, FieldErrors& errors);
 

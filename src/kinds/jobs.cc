@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 #include "base/strings.h"
@@ -73,7 +73,7 @@ void create_job(Context& context, Draft::Node object) {
   Draft::Node spec = object.child("spec");
   if (!is_true(spec.value(), "manualSelector")) {
     Draft::Node labels = spec.child("template").child("metadata").child("labels");
-    // A job that was sent without labels shares those of its template: in Kubernetes they are one map.
+    // A job sent without labels shares those of its template: in kube-apiserver both are the same map.
     const bool shared =
         is_empty(sub(context.sent, "metadata"), "labels") && !is_empty(&own) && equal(own, labels.value());
     for (const std::string_view key : kNameLabels) labels.set_default(key, name);
@@ -99,9 +99,7 @@ void update_cron_job(Context&, Draft::Node next, const Value& old) {
 // --- Validation ---
 
 std::string quoted_list(std::initializer_list<std::string_view> values) {
-  std::string list;
-  for (const std::string_view value : values) list += (list.empty() ? "" : " ") + go_quote(value);
-  return "valid values: [" + list + "]";
+  return "valid values: [" + join(values, " ", go_quote) + "]";
 }
 
 void validate_exit_codes(const Value& codes, const Value& pod_spec, const Path& at, FieldErrors& errors) {
@@ -218,13 +216,10 @@ Error falling_order(int64_t previous, int64_t current) {
 // "3" or "3-5", below `completions`.
 Result<Interval> parse_interval(std::string_view text, int64_t completions) {
   const auto number = [&](std::string_view part) -> Result<int64_t> {
-    int64_t value = 0;
-    const auto [end, problem] = std::from_chars(part.data() + part.starts_with('+'), part.data() + part.size(), value);
-    if (part.empty() || problem != std::errc{} || end != part.data() + part.size()) {
-      return bad_request("cannot convert string to integer for index: " + go_quote(part));
-    }
-    if (value >= completions) return bad_request("too large index: " + go_quote(part));
-    return value;
+    const std::optional<int64_t> value = parse_number<int64_t>(part.substr(part.starts_with('+') ? 1 : 0));
+    if (!value) return bad_request("cannot convert string to integer for index: " + go_quote(part));
+    if (*value >= completions) return bad_request("too large index: " + go_quote(part));
+    return *value;
   };
   const size_t dash = text.find('-');
   if (dash != std::string_view::npos && text.find('-', dash + 1) != std::string_view::npos) {
@@ -240,7 +235,7 @@ Result<Interval> parse_interval(std::string_view text, int64_t completions) {
   return Interval{*first, *last};
 }
 
-// The number of indexes in "1,3-5"; an error says what is wrong with the text.
+// The number of indexes in "1,3-5"; the error says why the text is invalid.
 Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
   int64_t total = 0;
   std::optional<int64_t> last;
@@ -255,7 +250,7 @@ Result<int64_t> count_indexes(std::string_view text, int64_t completions) {
   return total;
 }
 
-// The first index that both lists have. What cannot be read in either is passed over.
+// The first index in both lists. Invalid parts of either are skipped.
 std::optional<int64_t> common_index(std::string_view one, std::string_view other, int64_t completions) {
   const auto intervals = [&](std::string_view text) {
     std::vector<Interval> readable;
@@ -671,24 +666,17 @@ void validate_time_zone(const Value& spec, const Path& at, FieldErrors& errors) 
   const Path here = at.child("timeZone");
   if (zone.empty()) return errors.invalid(here, zone, "timeZone must be nil or non-empty string");
   const std::string unknown = "unknown time zone " + std::string(zone);
-  std::string_view rest = zone;
-  while (true) {
-    const size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
+  for (const std::string_view part : split(zone, '/')) {
     const bool good = !part.empty() && part.size() <= 14 && part != "." && part != ".." && !part.starts_with('-') &&
-                      std::all_of(part.begin(), part.end(), [](char c) {
-                        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                               c == '-' || c == '_' || c == '+';
-                      });
+                      std::all_of(part.begin(), part.end(),
+                                  [](char c) { return is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '+'; });
     if (!good) return errors.invalid(here, zone, unknown);
-    if (slash == std::string_view::npos) break;
-    rest.remove_prefix(slash + 1);
   }
   const std::string lower = to_lower(zone);
   if (lower == "local") {
     errors.invalid(here, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
   }
-  // Without a time zone database on this machine every name that looks like one passes.
+  // Without a time zone database on this machine every plausible name is accepted.
   struct stat info;
   const std::string base = "/usr/share/zoneinfo";
   if (zone == "UTC" || zone == "Local" || stat(base.c_str(), &info) != 0) return;

@@ -1,4 +1,4 @@
-// The steps of a write, for every kind: what is common is here, what is of one kind is in its Hooks.
+// The steps of a write, for every kind: the common parts are here, those specific to a kind are in its Hooks.
 
 #include "kinds/kinds.h"
 
@@ -13,7 +13,7 @@ const Hooks& hooks_of(const Rules& rules) {
   return rules.hooks == nullptr ? kPlain : *rules.hooks;
 }
 
-// The type of objects in the version that is stored: what prepare and validate are given.
+// The type of objects in the storage version, as passed to prepare and validate.
 const types::Type& stored_type(const types::Resource& resource) {
   if (resource.group == resource.storage_group && resource.version == resource.storage_version) return *resource.type;
   const types::Resource* stored =
@@ -51,7 +51,7 @@ bool counts_up(const types::Type& type, Generation rule, const Value& next, cons
   return false;
 }
 
-// Everything but metadata and status as it was.
+// Restores everything but metadata and status.
 void keep_all_but_status(Draft::Node next, const Value& old) {
   std::vector<std::string_view> added;
   for (const Member& member : next.value().members()) {
@@ -74,7 +74,7 @@ void keep_metadata(StatusMetadata rule, Draft::Node metadata, const Value& old) 
       break;
     case StatusMetadata::KeepOwners:
       restore(metadata, old, "ownerReferences");
-      metadata.remove("deletionTimestamp");  // Deleting is not reported but asked for.
+      metadata.remove("deletionTimestamp");  // Deletion must be requested, not set.
       break;
     case StatusMetadata::KeepObjectAndDeletion:
       restore(metadata, old, "deletionTimestamp");
@@ -117,10 +117,8 @@ void set_defaults(Arena& arena, const types::Resource& resource, Draft::Node obj
 void prepare_for_create(Context& context, Draft::Node object) {
   const Rules& rules = rules_of(context.resource);
   const Hooks& hooks = hooks_of(rules);
-  Draft::Node metadata = object.child("metadata");
-  for (const std::string_view key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.remove(key);
   if (hooks.generation != Generation::None && hooks.generation != Generation::SpecFromZero) {
-    metadata.set("generation", Value::integer(1));
+    object.child("metadata").set("generation", Value::integer(1));
   }
   if (rules.has_status && rules.plural != "nodes" && rules.plural != "pods") {
     object.set("status", zero_value(context.arena, member_type(stored_type(context.resource), "status")));
@@ -133,7 +131,7 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
   const Hooks& hooks = hooks_of(rules);
   const Value& old_metadata = sub(old, "metadata");
   restore(next.child("metadata"), old_metadata, "generation");
-  // Slices are compared as they were sent, before anything is taken out of them.
+  // Slices are compared as sent, before anything is dropped.
   const bool early = hooks.generation == Generation::AllButMetadata || hooks.generation == Generation::SpecAsSent;
   const bool sent_differs = early && counts_up(stored_type(context.resource), hooks.generation, next.value(), old);
   if (endpoint == Endpoint::Main) {
@@ -159,7 +157,7 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
 
 namespace {
 
-// Not in the groups whose validation leaves out what Kubernetes adds to that of any API server.
+// Except in groups whose validation lacks what Kubernetes adds to the generic API server.
 void validate_known_finalizers(const Context& context, const Value& metadata, FieldErrors& errors) {
   constexpr std::string_view kAnything[] = {"admissionregistration.k8s.io", "apiextensions.k8s.io",
                                             "apiregistration.k8s.io", "coordination.k8s.io", "node.k8s.io"};
@@ -167,7 +165,7 @@ void validate_known_finalizers(const Context& context, const Value& metadata, Fi
   validate_finalizers_are_known(metadata, Path("metadata"), errors);
 }
 
-// Events are events of the core, whichever group they were sent to.
+// Events are reported as core events, whichever group the request used.
 Error refusal(const Context& context, const FieldErrors& errors, std::string_view name) {
   const types::Resource& resource = context.resource;
   return errors.to_error(resource.group == "events.k8s.io" ? "" : resource.group, resource.kind, name);
@@ -239,6 +237,12 @@ std::vector<std::string> warnings(Context& context, const Value& object, const V
   return texts;
 }
 
+std::string_view deletion_forbidden_reason(const types::Resource& resource, std::string_view name) {
+  if (resource.group != "scheduling.k8s.io" || resource.plural != "priorityclasses") return {};
+  if (name != "system-node-critical" && name != "system-cluster-critical") return {};
+  return "this is a system priority class and cannot be deleted";
+}
+
 std::string_view deprecation_warning(const types::Resource& resource) {
   if (!resource.group.empty()) return {};
   if (resource.plural == "endpoints") {
@@ -249,7 +253,7 @@ std::string_view deprecation_warning(const types::Resource& resource) {
 }
 
 std::string generate_name(std::string_view base, uint64_t random) {
-  // No vowels and no 0, 1 and 3: no words come out.
+  // Without vowels, 0, 1 and 3, so that no words are formed.
   static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   static constexpr size_t kRandom = 5, kLongest = 63;
   std::string name(base.substr(0, kLongest - kRandom));

@@ -12,11 +12,12 @@ struct Case {
   const char* name;
   const char* group = "";
   const char* plural = "";
-  const char* object = "{}";     // Completed with apiVersion, kind, a name and a namespace where they are missing.
-  const char* update = nullptr;  // A merge patch of the created object: what is written next.
+  const char* object = "{}";     // Completed with apiVersion, kind, name and namespace if they are missing.
+  const char* stored = nullptr;  // Merged into the stored object, which need not be valid by the current rules.
+  const char* update = nullptr;  // A merge patch of the created object, written as an update.
   Endpoint endpoint = Endpoint::Main;
-  const char* want = nullptr;   // Members that the result has.
-  const char* error = nullptr;  // The message of the refusal, behind `Kind "x" is invalid: `.
+  const char* want = nullptr;   // Members that the result must have.
+  const char* error = nullptr;  // The message of the error, after `Kind "x" is invalid: `.
 };
 
 void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
@@ -53,7 +54,7 @@ Value defaulted(Arena& arena, const types::Resource& resource, const Value& obje
 
 class KindTest : public testing::TestWithParam<Case> {};
 
-TEST_P(KindTest, DoesWhatKubernetesDoes) {
+TEST_P(KindTest, BehavesLikeKubernetes) {
   const Case& c = GetParam();
   Arena arena;
   const types::Resource* resource = types::find_resource(c.group, "v1", c.plural);
@@ -91,7 +92,7 @@ TEST_P(KindTest, DoesWhatKubernetesDoes) {
   if (valid) valid = validate_create(context, result);
   if (c.update != nullptr) {
     ASSERT_TRUE(valid) << valid.error().message;
-    const Value old = result;
+    const Value old = c.stored == nullptr ? result : merged(arena, result, *codec::decode_json(arena, c.stored));
     Draft next(arena, defaulted(arena, *resource, merged(arena, old, *codec::decode_json(arena, c.update))));
     if (resource->plural == "services" && c.endpoint == Endpoint::Main) {
       ASSERT_TRUE(claims_of_update(context, next.root(), old));
@@ -123,25 +124,26 @@ TEST_P(KindTest, DoesWhatKubernetesDoes) {
   R"(end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is )"          \
   R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?'))"
 
-#define LONG "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"  // 63; four and "library/" are too long.
+// 63 characters; four of them plus "library/" are too long.
+#define LONG "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 constexpr Case kPods[] = {
-    {.name = "a pod starts pending with its class of service",
+    {.name = "pod starts Pending with its QoS class",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .want = R"({"metadata":{"generation":1},"status":{"phase":"Pending","qosClass":"BestEffort"}})"},
-    {.name = "limits are requests too",
+    {.name = "requests default to limits",
      .plural = "pods",
      .object =
          R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}})",
      .want = R"({"status":{"qosClass":"Guaranteed"}})"},
-    {.name = "a gated pod says so",
+    {.name = "gated pod has a PodScheduled condition",
      .plural = "pods",
      .object = R"({"spec":{"schedulingGates":[{"name":"a/b"}],"containers":[{"name":"c","image":"i"}]}})",
      .want = R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","lastProbeTime":null,)"
              R"("lastTransitionTime":"2026-01-01T00:00:00Z","reason":"SchedulingGated",)"
              R"("message":"Scheduling is blocked due to non-empty scheduling gates"}]}})"},
-    {.name = "an image may change and counts",
+    {.name = "image may change and increments generation",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"spec":{"containers":[{"name":"c","image":"i:2"}]}})",
@@ -151,35 +153,35 @@ constexpr Case kPods[] = {
      .object = "{" POD_SPEC "}",
      .update = R"({"spec":{"containers":[{"name":"c","image":"i:1"},{"name":"d","image":"i"}]}})",
      .error = "spec.containers: Forbidden: pod updates may not add or remove containers"},
-    {.name = "a deadline only shrinks",
+    {.name = "active deadline cannot be increased",
      .plural = "pods",
      .object = R"({"spec":{"activeDeadlineSeconds":5,"containers":[{"name":"c","image":"i"}]}})",
      .update = R"({"spec":{"activeDeadlineSeconds":9}})",
      .error = "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value"},
-    {.name = "tolerations stay",
+    {.name = "existing tolerations cannot be removed",
      .plural = "pods",
      .object = R"({"spec":{"tolerations":[{"key":"a","operator":"Exists"}],"containers":[{"name":"c","image":"i"}]}})",
      .update = R"({"spec":{"tolerations":null}})",
      .error = "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"},
-    {.name = "status on the main endpoint is dropped",
+    {.name = "status sent to the main endpoint is dropped",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"status":{"phase":"Running"}})",
      .want = R"({"status":{"phase":"Pending"}})"},
-    {.name = "status has its endpoint, which keeps the spec",
+    {.name = "status endpoint keeps the spec",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"spec":{"nodeName":"n"},"status":{"phase":"Running"}})",
      .endpoint = Endpoint::Status,
      .want =
          R"({"spec":{"nodeName":null},"status":{"phase":"Running","qosClass":"BestEffort"},"metadata":{"generation":1}})"},
-    {.name = "the class of service is for ever",
+    {.name = "QoS class is immutable",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"status":{"qosClass":"Guaranteed"}})",
      .endpoint = Endpoint::Status,
      .error = R"(status.qosClass: Invalid value: "Guaranteed": field is immutable)"},
-    {.name = "a resize may not change the class of service",
+    {.name = "resize must not change the QoS class",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1","memory":"1Gi"},)"
                R"("limits":{"cpu":"1","memory":"1Gi"}}}]}})",
@@ -188,26 +190,26 @@ constexpr Case kPods[] = {
          R"("limits":{"cpu":"1","memory":"1Gi"}}}]}})",
      .endpoint = Endpoint::Resize,
      .error = R"(spec: Invalid value: "Guaranteed": Pod QOS Class may not change as a result of resizing)"},
-    {.name = "ephemeral containers come later",
+    {.name = "ephemeral containers cannot be set on create",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"ephemeralContainers":[{"name":"e","image":"i"}]}})",
      .error = "spec.ephemeralContainers: Forbidden: cannot be set on create"},
-    {.name = "environment from nowhere",
+    {.name = "environment variable with an empty valueFrom",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{}}]}]}})",
      .error = R"(spec.containers[0].env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, )"
               R"(`resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`)"},
-    {.name = "a field that no pod has",
+    {.name = "fieldRef to an unknown field",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fieldRef":)"
                R"({"fieldPath":"spec.nope"}}}]}]}})",
      .error = R"(spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.nope": error converting )"
               R"(fieldPath: field label not supported: spec.nope)"},
-    {.name = "a mount of a volume that is not there",
+    {.name = "mount of an unknown volume",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"v","mountPath":"/m"}]}]}})",
      .error = R"(spec.containers[0].volumeMounts[0].name: Not found: "v")"},
-    {.name = "two sources for one volume",
+    {.name = "volume with two sources",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","emptyDir":{},)"
                R"("configMap":{"name":"m"}}]}})",
@@ -218,43 +220,43 @@ constexpr Case kPods[] = {
          R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}}]}})",
      .error =
          R"(spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1)"},
-    {.name = "a resource that is none",
+    {.name = "unknown resource name",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"gpu":"1"}}}]}})",
      .error =
          R"([spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": must be a standard resource type or )"
          R"(fully qualified, spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": must be a standard )"
          R"(resource for containers])"},
-    {.name = "a probe without a handler",
+    {.name = "probe without a handler",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","livenessProbe":{"successThreshold":2}}]}})",
      .error = R"([spec.containers[0].livenessProbe: Required value: must specify a handler type, )"
               R"(spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1])"},
-    {.name = "an image with too long a name has no tag",
+    {.name = "image name that is too long has no tag",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":")" LONG LONG LONG LONG R"("}]}})",
      .want = R"({"spec":{"containers":[{"name":"c","image":")" LONG LONG LONG LONG
              R"(","imagePullPolicy":"IfNotPresent","resources":{},"terminationMessagePath":"/dev/termination-log",)"
              R"("terminationMessagePolicy":"File"}]}})"},
-    {.name = "an init container has no lifecycle",
+    {.name = "init container with a lifecycle",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i"}],"initContainers":[{"name":"i","image":"i",)"
                R"("lifecycle":{"preStop":{"exec":{"command":["x"]}}}}]}})",
      .error = "spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without "
               "restartPolicy=Always"},
-    {.name = "host ports on the host network",
+    {.name = "host port on the host network",
      .plural = "pods",
      .object =
          R"({"spec":{"hostNetwork":true,"containers":[{"name":"c","image":"i","ports":[{"containerPort":80,"hostPort":81}]}]}})",
      .error = "spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` "
               "is true"},
-    {.name = "tolerating everything needs Exists",
+    {.name = "toleration without a key requires Exists",
      .plural = "pods",
      .object = R"({"spec":{"tolerations":[{"tolerationSeconds":5}],"containers":[{"name":"c","image":"i"}]}})",
      .error = R"([spec.tolerations[0].operator: Invalid value: "": operator must be Exists when `key` is empty, which )"
               R"(means "match all values and all keys", spec.tolerations[0].effect: Invalid value: "": effect must be )"
               R"('NoExecute' when `tolerationSeconds` is set])"},
-    {.name = "spreading over nothing",
+    {.name = "invalid topology spread constraint",
      .plural = "pods",
      .object = R"({"spec":{"topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"","whenUnsatisfiable":"x",)"
                R"("labelSelector":{}}],"containers":[{"name":"c","image":"i"}]}})",
@@ -262,7 +264,7 @@ constexpr Case kPods[] = {
               R"(spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty, )"
               R"(spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported values: )"
               R"("DoNotSchedule", "ScheduleAnyway"])"},
-    {.name = "annotations that mean something",
+    {.name = "invalid pod annotations",
      .plural = "pods",
      .object = R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"m",)"
                R"("controller.kubernetes.io/pod-deletion-cost":"+1","seccomp.security.alpha.kubernetes.io/pod":"x",)"
@@ -275,20 +277,20 @@ constexpr Case kPods[] = {
          R"(metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]: Invalid value: "d": container )"
          R"(not found, metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]: Invalid value: "y": )"
          R"(invalid AppArmor profile name: "y"])"},
-    {.name = "AppArmor annotations stay as they are",
+    {.name = "AppArmor annotations cannot be added",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"unconfined"}}})",
      .error = R"(metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: Forbidden: may not add )"
               R"(AppArmor annotations)"},
-    {.name = "a profile is the same in annotation and field",
+    {.name = "seccomp annotation and field must match",
      .plural = "pods",
      .object = R"({"metadata":{"annotations":{"container.seccomp.security.alpha.kubernetes.io/c":"localhost/a"}},)"
                R"("spec":{"containers":[{"name":"c","image":"i","securityContext":{"seccompProfile":)"
                R"({"type":"Localhost","localhostProfile":"b"}}}]}})",
      .error = "spec.containers[0].securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in "
               "annotation and field must match"},
-    {.name = "users of Windows",
+    {.name = "invalid Windows options",
      .plural = "pods",
      .object = R"({"spec":{"securityContext":{"windowsOptions":{"runAsUserName":"a.b_c\\x;y",)"
                R"("gmsaCredentialSpec":""}},"containers":[{"name":"c","image":"i"}]}})",
@@ -296,14 +298,14 @@ constexpr Case kPods[] = {
          R"([spec.securityContext.windowsOptions.gmsaCredentialSpec: Invalid value: "": gmsaCredentialSpec cannot be an )"
          R"(empty string, spec.securityContext.windowsOptions.runAsUserName: Invalid value: "a.b_c\\x;y": )"
          R"(runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]])"},
-    {.name = "a pod on the host's network leaves its sysctls alone",
+    {.name = "sysctls of host namespaces are rejected",
      .plural = "pods",
      .object = R"({"spec":{"hostNetwork":true,"hostIPC":true,"securityContext":{"sysctls":[{"name":"net/ipv4.x"},)"
                R"({"name":"kernel.sem"}]},"containers":[{"name":"c","image":"i"}]}})",
      .error = R"([spec.securityContext.sysctls[0].name: Invalid value: "net/ipv4.x": may not be specified when )"
               R"('hostNetwork' is true, spec.securityContext.sysctls[1].name: Invalid value: "kernel.sem": may not be )"
               R"(specified when 'hostIPC' is true])"},
-    {.name = "a pod asks for no less than its containers",
+    {.name = "pod level requests below those of the containers",
      .plural = "pods",
      .object =
          R"({"spec":{"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"1"}},"initContainers":[{"name":"i","image":"i",)"
@@ -313,7 +315,7 @@ constexpr Case kPods[] = {
          R"([spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container )"
          R"(requests of 2, spec.resources.containers[0][cpu].limits: Invalid value: "2": must be less than or equal )"
          R"(to pod limits of 1])"},
-    {.name = "a block device is a claim's, and a variable's file is in an empty directory",
+    {.name = "block devices need a claim and fileKeyRef needs an emptyDir",
      .plural = "pods",
      .object = R"({"spec":{"volumes":[{"name":"h","hostPath":{"path":"/x"}}],"containers":[{"name":"c","image":"i",)"
                R"("volumeDevices":[{"name":"h","devicePath":"/d"}],"env":[{"name":"A","valueFrom":{"fileKeyRef":)"
@@ -324,7 +326,7 @@ constexpr Case kPods[] = {
          R"(PersistentVolumeClaim or Ephemeral for block mode, )"
          R"(spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: Invalid value: "h": referenced volume must be of )"
          R"(type emptyDir, spec.containers[0].env[1].valueFrom.fileKeyRef.volumeName: Not found: "none"])"},
-    {.name = "a variable's file is there by default",
+    {.name = "fileKeyRef is not optional by default",
      .plural = "pods",
      .object = R"({"spec":{"volumes":[{"name":"e"}],"containers":[{"name":"c","image":"i","env":[{"name":"A",)"
                R"("valueFrom":{"fileKeyRef":{"volumeName":"e","path":"p","key":"k"}}}],"imagePullPolicy":"Always",)"
@@ -332,7 +334,7 @@ constexpr Case kPods[] = {
      .want = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fileKeyRef":)"
              R"({"volumeName":"e","path":"p","key":"k","optional":false}}}],"resources":{},)"
              R"("terminationMessagePath":"/t","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}})"},
-    {.name = "a label that is matched is not selected as well",
+    {.name = "matchLabelKeys must not repeat the selector",
      .plural = "pods",
      .object =
          R"({"metadata":{"labels":{"a":"b"}},"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z",)"
@@ -340,32 +342,32 @@ constexpr Case kPods[] = {
          R"("matchLabelKeys":["a"]}],"containers":[{"name":"c","image":"i"}]}})",
      .error = R"(spec.topologySpreadConstraints[0][0]: Invalid value: "a": exists in both matchLabelKeys and )"
               R"(labelSelector)"},
-    {.name = "a pod that is gated may be narrowed, not moved",
+    {.name = "node selector of a gated pod only allows additions",
      .plural = "pods",
      .object = R"({"spec":{"schedulingGates":[{"name":"g"}],"nodeSelector":{"a":"b"},)"
                R"("containers":[{"name":"c","image":"i"}]}})",
      .update = R"({"spec":{"nodeSelector":{"a":"c"}}})",
      .error = R"(spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no )"
               R"(mutations or deletions))"},
-    {.name = "a resize changes nothing but cpu and memory",
+    {.name = "resize only changes cpu and memory",
      .plural = "pods",
      .object = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
      .update = R"({"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}},)"
                R"("resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]}]}})",
      .endpoint = Endpoint::Resize,
      .error = "spec: Forbidden: only cpu and memory resources are mutable"},
-    {.name = "a pod with resources of its own has the class they make",
+    {.name = "pod level resources determine the QoS class",
      .plural = "pods",
      .object =
          R"({"spec":{"resources":{},"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}})",
      .want = R"({"status":{"qosClass":"BestEffort"}})"},
-    {.name = "containers keep their names in a resize",
+    {.name = "containers cannot be renamed in a resize",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"spec":{"containers":[{"name":"d","image":"i:1"}]}})",
      .endpoint = Endpoint::Resize,
      .error = "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"},
-    {.name = "what a kubelet says of devices and users",
+    {.name = "invalid container statuses",
      .plural = "pods",
      .object = "{" POD_SPEC "}",
      .update = R"({"status":{"containerStatuses":[{"name":"c","user":{"linux":{"uid":-1,"gid":0}},)"
@@ -382,50 +384,50 @@ constexpr Case kPods[] = {
          R"(status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].resourceID: Duplicate value: "r"])"},
 };
 
-// Volumes of pods and PersistentVolumes: what they have in common and what differs.
+// Sources shared by volumes of pods and PersistentVolumes, and their differences.
 #define POD_VOLUME(source) R"({"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v",)" source "}]}}"
 #define VOLUME(source) R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],)" source "}}"
 constexpr Case kVolumes[] = {
-    {.name = "a dataset of Flocker has one name",
+    {.name = "Flocker dataset with name and UUID",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("flocker":{"datasetName":"a/b","datasetUUID":"u"})"),
      .error = R"([spec.flocker: Invalid value: "resource": datasetName and datasetUUID can not be specified )"
               R"(simultaneously, spec.flocker.datasetName: Invalid value: "a/b": must not contain '/'])"},
-    {.name = "a name of iSCSI has a form, and in pods it is said how it starts",
+    {.name = "invalid iSCSI name in a pod",
      .plural = "pods",
      .object = POD_VOLUME(R"("iscsi":{"targetPortal":"p","iqn":"x","lun":256,"initiatorName":"iqn.2001-04.com:a"})"),
      .error = R"([spec.volumes[0].iscsi.iqn: Invalid value: "x": must be valid format starting with iqn, eui, or naa, )"
               R"(spec.volumes[0].iscsi.lun: Invalid value: 256: must be between 0 and 255, inclusive])"},
-    {.name = "chap needs a secret",
+    {.name = "CHAP requires a secret",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("iscsi":{"targetPortal":"p","iqn":"eui.02004567A425678D","chapAuthSession":true,)"
                       R"("initiatorName":"naa.1"})"),
      .error = R"([spec.iscsi.secretRef: Required value, spec.iscsi.initiatorname: Invalid value: "naa.1": must be )"
               R"(valid format])"},
-    {.name = "fibre channel has targets or ids",
+    {.name = "fibre channel with both targets and ids",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("fc":{"targetWWNs":["a"],"wwids":["b"]})"),
      .error = R"([spec.fc.targetWWNs: Invalid value: ["a"]: targetWWNs and wwids can not be specified simultaneously, )"
               R"(spec.fc.lun: Required value: lun is required if targetWWNs is specified])"},
-    {.name = "options of a Flex volume leave Kubernetes' names alone",
+    {.name = "Flex volume options with reserved names",
      .plural = "pods",
      .object = POD_VOLUME(R"("flexVolume":{"driver":"d","options":{"a.K8s.io/b":"c","notk8s.io":"d"}})"),
      .error =
          R"(spec.volumes[0].flexVolume.options[a.K8s.io/b]: Invalid value: "a.K8s.io/b": kubernetes.io and k8s.io )"
          R"(namespaces are reserved)"},
-    {.name = "a managed disk is a subscription's",
+    {.name = "managed Azure disk requires a subscription URI",
      .plural = "pods",
      .object = POD_VOLUME(R"("azureDisk":{"diskName":"d","diskURI":"https://x","kind":"Managed","cachingMode":"x"})"),
      .error =
          R"([spec.volumes[0].azureDisk.cachingMode: Unsupported value: "x": supported values: "None", "ReadOnly", )"
          R"("ReadWrite", spec.volumes[0].azureDisk.diskURI: Unsupported value: "https://x": supported values: )"
          R"("/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"])"},
-    {.name = "Quobyte is at hosts and ports",
+    {.name = "Quobyte registry requires hosts and ports",
      .plural = "pods",
      .object = POD_VOLUME(R"("quobyte":{"registry":"[::1]:1,a","volume":"v"})"),
      .error = R"(spec.volumes[0].quobyte.registry: Invalid value: "[::1]:1,a": must be a host:port pair or multiple )"
               R"(pairs separated by commas)"},
-    {.name = "secrets of a PersistentVolume are in a namespace",
+    {.name = "secret of a PersistentVolume requires a namespace",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("csi":{"driver":"","volumeHandle":"h","nodeExpandSecretRef":{"name":"A"}})"),
      .error =
@@ -434,37 +436,37 @@ constexpr Case kVolumes[] = {
          R"(end with an alphanumeric character (e.g. 'example.com', regex used for validation is )"
          R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'), )"
          R"(spec.csi.nodeExpandSecretRef.namespace: Required value])"},
-    {.name = "the root is not recycled, however it is written",
+    {.name = "hostPath of the root directory cannot be recycled",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("hostPath":{"path":"//","type":"x"},"persistentVolumeReclaimPolicy":"Recycle")"),
      .error = R"([spec.hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", "CharDevice", )"
               R"("Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", )"
               R"(spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'])"},
-    {.name = "a clone of a repository stays below its volume",
+    {.name = "gitRepo directory must stay inside the volume",
      .plural = "pods",
      .object = POD_VOLUME(R"("gitRepo":{"repository":"r","directory":"/a/.."})"),
      .error = R"([spec.volumes[0].gitRepo.directory: Invalid value: "/a/..": must be a relative path, )"
               R"(spec.volumes[0].gitRepo.directory: Invalid value: "/a/..": must not contain '..'])"},
-    {.name = "a template of a claim has no name",
+    {.name = "ephemeral claim template with a name",
      .plural = "pods",
      .object = POD_VOLUME(R"("ephemeral":{"volumeClaimTemplate":{"metadata":{"uid":"u","name":"n"},"spec":)"
                           R"({"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}})"),
      .error = R"([spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set, )"
               R"(spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set])"},
-    {.name = "labels of nodes get their new names",
+    {.name = "node affinity may change to the current label names",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("local":{"path":"/l"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
                       R"([{"key":"failure-domain.beta.kubernetes.io/zone","operator":"Exists"}]}]}})"),
      .update = R"({"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
                R"([{"key":"topology.kubernetes.io/zone","operator":"Exists"}]}]}}}})",
      .want = R"({"spec":{"local":{"path":"/l"}}})"},
-    {.name = "a phase that changes has its time",
+    {.name = "phase change sets the transition time",
      .plural = "persistentvolumes",
      .object = VOLUME(R"("nfs":{"server":"s","path":"/p"})"),
      .update = R"({"status":{"phase":"Bound","lastPhaseTransitionTime":null}})",
      .endpoint = Endpoint::Status,
      .want = R"({"status":{"phase":"Bound","lastPhaseTransitionTime":"2026-01-01T00:00:00Z"}})"},
-    {.name = "a volume that is attached without a PersistentVolume",
+    {.name = "inline volume of a VolumeAttachment",
      .group = "storage.k8s.io",
      .plural = "volumeattachments",
      .object = R"({"spec":{"attacher":"a","nodeName":"n","source":{"inlineVolumeSpec":{"capacity":{"storage":"1Gi"},)"
@@ -478,21 +480,21 @@ constexpr Case kVolumes[] = {
          R"(affinity, spec.source.inlineVolumeSpec.storageClassName: Forbidden: may not be specified in the context of )"
          R"(inline volumes, spec.source.inlineVolumeSpec.volumeMode: Forbidden: may not specify volumeMode other than )"
          R"(Filesystem in the context of inline volumes])"},
-    {.name = "what a driver reports has a limit",
+    {.name = "attach error code out of range",
      .group = "storage.k8s.io",
      .plural = "volumeattachments",
      .object = R"({"spec":{"attacher":"a","nodeName":"n","source":{"persistentVolumeName":"v"}}})",
      .update = R"({"status":{"attached":false,"attachError":{"errorCode":-1}}})",
      .endpoint = Endpoint::Status,
      .error = "status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"},
-    {.name = "topologies are the same in any order",
+    {.name = "duplicate topologies are found in any order",
      .group = "storage.k8s.io",
      .plural = "storageclasses",
      .object = R"({"provisioner":"p","allowedTopologies":[{"matchLabelExpressions":[{"key":"a","values":["1","2"]},)"
                R"({"key":"b","values":["1"]}]},{"matchLabelExpressions":[{"key":"b","values":["1"]},)"
                R"({"key":"a","values":["2","1"]}]}]})",
      .error = R"(allowedTopologies[1].matchLabelExpressions: Duplicate value: "")"},
-    {.name = "a source in another namespace comes alone",
+    {.name = "data source reference to another namespace excludes dataSource",
      .plural = "persistentvolumeclaims",
      .object = R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}},)"
                R"("dataSource":{"kind":"PersistentVolumeClaim","name":"a"}}})",
@@ -505,7 +507,7 @@ constexpr Case kVolumes[] = {
          R"(except resources.requests and volumeAttributesClassName for bound claims)"
          "\n@@ -21,7 +21,7 @@\n   \"APIGroup\": null,\n   \"Kind\": \"PersistentVolumeClaim\",\n   \"Name\": \"a\",\n"
          "-  \"Namespace\": null\n+  \"Namespace\": \"A\"\n  },\n  \"VolumeAttributesClassName\": null\n }\n]"},
-    {.name = "a claim grows by known steps",
+    {.name = "invalid resize status of a claim",
      .plural = "persistentvolumeclaims",
      .object = R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})",
      .update = R"({"status":{"allocatedResourceStatuses":{"cpu":"x"},"allocatedResources":{"storage":"-500m"}}})",
@@ -518,25 +520,25 @@ constexpr Case kVolumes[] = {
 };
 
 constexpr Case kWorkloads[] = {
-    {.name = "a deployment without a selector",
+    {.name = "deployment without a selector",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{)" TEMPLATE "}}",
      .error =
          R"([spec.selector: Required value, spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does )"
          R"(not match template `labels`])"},
-    {.name = "a strategy nobody knows",
+    {.name = "unknown deployment strategy",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{"strategy":{"type":"Foo"},)" SELECTED "}}",
      .error = R"(spec.strategy: Unsupported value: {"Type":"Foo","RollingUpdate":null}: supported values: "Recreate", )"
               R"("RollingUpdate")"},
-    {.name = "a rollout that cannot move",
+    {.name = "rolling update that cannot progress",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":0}},)" SELECTED "}}",
      .error = "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"},
-    {.name = "a deployment's pods restart always",
+    {.name = "deployment pods must restart always",
      .group = "apps",
      .plural = "deployments",
      .object =
@@ -545,19 +547,19 @@ constexpr Case kWorkloads[] = {
      .error =
          R"([spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always", )"
          R"(spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported])"},
-    {.name = "annotations count for a deployment",
+    {.name = "deployment annotations increment generation",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{)" SELECTED "}}",
      .update = R"({"metadata":{"annotations":{"a":"b"}}})",
      .want = R"({"metadata":{"generation":2},"spec":{"replicas":1}})"},
-    {.name = "labels do not",
+    {.name = "deployment labels do not increment generation",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{)" SELECTED "}}",
      .update = R"({"metadata":{"labels":{"a":"b"}}})",
      .want = R"({"metadata":{"generation":1}})"},
-    {.name = "a deployment's status endpoint keeps labels",
+    {.name = "deployment status endpoint keeps labels",
      .group = "apps",
      .plural = "deployments",
      .object = R"({"spec":{)" SELECTED "}}",
@@ -571,7 +573,7 @@ constexpr Case kWorkloads[] = {
      .update = R"({"status":{"readyReplicas":2,"replicas":1}})",
      .endpoint = Endpoint::Status,
      .error = "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"},
-    {.name = "most of a stateful set's spec is fixed",
+    {.name = "most of a StatefulSet spec is immutable",
      .group = "apps",
      .plural = "statefulsets",
      .object = R"({"spec":{"serviceName":"s",)" SELECTED "}}",
@@ -579,26 +581,26 @@ constexpr Case kWorkloads[] = {
      .error = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
               "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' "
               "are forbidden"},
-    {.name = "a daemon set counts template changes",
+    {.name = "DaemonSet counts template changes",
      .group = "apps",
      .plural = "daemonsets",
      .object = R"({"spec":{)" SELECTED "}}",
      .update = R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i:2"}]}}}})",
      .want = R"({"metadata":{"generation":2,"annotations":{"deprecated.daemonset.template.generation":"2"}}})"},
-    {.name = "a daemon set surges or is unavailable",
+    {.name = "DaemonSet with both maxSurge and maxUnavailable",
      .group = "apps",
      .plural = "daemonsets",
      .object = R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":1}},)" SELECTED "}}",
      .error = "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is "
               "non-zero"},
-    {.name = "a status does not touch that counter",
+    {.name = "DaemonSet status cannot change the template counter",
      .group = "apps",
      .plural = "daemonsets",
      .object = R"({"spec":{)" SELECTED "}}",
      .update = R"({"metadata":{"annotations":{"deprecated.daemonset.template.generation":"7"}}})",
      .endpoint = Endpoint::Status,
      .want = R"({"metadata":{"annotations":{"deprecated.daemonset.template.generation":"1"}}})"},
-    {.name = "a job knows when it has succeeded",
+    {.name = "invalid success policy of a job",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"completionMode":"Indexed","completions":4,"successPolicy":{"rules":[{},)"
@@ -610,19 +612,19 @@ constexpr Case kWorkloads[] = {
          R"(succeededIndexes: non-increasing order, previous: 3, current: 2, )"
          R"(spec.successPolicy.rules[2].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number )"
          R"(of indexes in the specified succeededIndexes field)])"},
-    {.name = "a job makes its own selector",
+    {.name = "job generates its selector",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
      .want =
          R"({"spec":{"selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"u-1"}},"template":{"metadata":)"
          R"({"labels":{"job-name":"x","batch.kubernetes.io/job-name":"x","controller-uid":"u-1"}}}}})"},
-    {.name = "a job ends",
+    {.name = "job pods must not restart always",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"template":{)" POD_SPEC "}}}",
      .error = R"(spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never")"},
-    {.name = "a finished job has begun and ended",
+    {.name = "finished job requires start and completion time",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
@@ -632,13 +634,13 @@ constexpr Case kWorkloads[] = {
          R"([status.completionTime: Required value: completionTime is required for Complete jobs, status.conditions: )"
          R"(Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition, )"
          R"(status.startTime: Required value: startTime is required for finished job])"},
-    {.name = "a schedule of one field",
+    {.name = "cron schedule with one field",
      .group = "batch",
      .plural = "cronjobs",
      .object = R"({"spec":{"schedule":"x","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",)"
                R"("containers":[{"name":"c","image":"i"}]}}}}}})",
      .error = R"(spec.schedule: Invalid value: "x": expected exactly 5 fields, found 1: [x])"},
-    {.name = "a schedule out of range",
+    {.name = "cron schedule out of range",
      .group = "batch",
      .plural = "cronjobs",
      .object =
@@ -646,7 +648,7 @@ constexpr Case kWorkloads[] = {
          R"({"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}})",
      .error = R"([spec.schedule: Invalid value: "61 * * * *": end of range (61) above maximum (59): 61, )"
               R"(spec.concurrencyPolicy: Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"])"},
-    {.name = "an autoscaler of nothing",
+    {.name = "autoscaler without a target",
      .group = "autoscaling",
      .plural = "horizontalpodautoscalers",
      .object = R"({"spec":{"maxReplicas":0,"minReplicas":0,"scaleTargetRef":{"kind":"","name":"d","apiVersion":""}}})",
@@ -655,31 +657,31 @@ constexpr Case kWorkloads[] = {
          R"(value: must be set and greater than 0, spec.scaleTargetRef.kind: Required value, )"
          R"(spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group, spec.metrics: Forbidden: must )"
          R"(specify at least one Object or External metric to support scaling to zero replicas])"},
-    {.name = "a budget with both bounds",
+    {.name = "disruption budget with both bounds",
      .group = "policy",
      .plural = "poddisruptionbudgets",
      .object = R"({"spec":{"minAvailable":1,"maxUnavailable":"50%"}})",
      .error = R"(spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"50%",)"
               R"("UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set)"},
-    {.name = "a job without labels has those of its template",
+    {.name = "job without labels shares those of its template",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":)"
                R"([{"name":"c","image":"i"}]}}}})",
      .want = R"({"metadata":{"labels":{"a":"b","job-name":"x","controller-uid":"u-1"}}})"},
-    {.name = "one with labels keeps them",
+    {.name = "job with labels keeps them",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"metadata":{"labels":{"a":"b"}},"spec":{"template":{"metadata":{"labels":{"a":"b"}},)"
                R"("spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
      .want = R"({"metadata":{"labels":{"a":"b","job-name":null}}})"},
-    {.name = "an invalid selector of a job is compared with nothing",
+    {.name = "invalid job selector is not compared",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Foo"}]},)"
                R"("template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})",
      .error = R"(spec.selector.matchExpressions[0].operator: Invalid value: "Foo": not a valid selector operator)"},
-    {.name = "indexes of a job's status",
+    {.name = "invalid indexes in a job status",
      .group = "batch",
      .plural = "jobs",
      .object = R"({"spec":{"completionMode":"Indexed","completions":4,"backoffLimitPerIndex":1,)"
@@ -694,7 +696,7 @@ constexpr Case kWorkloads[] = {
               R"(status.failedIndexes: Invalid value: "3,1": error parsing failedIndexes: non-increasing order, )"
               R"(previous: 3, current: 1, status.failedIndexes: Invalid value: "3,1": failedIndexes and )"
               R"(completedIndexes overlap at index: 3])"},
-    {.name = "pods of a stateful set with an invalid selector restart always, too",
+    {.name = "StatefulSet with an invalid selector must restart always",
      .group = "apps",
      .plural = "statefulsets",
      .object = R"({"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Foo"}]},"template":{"spec":)"
@@ -705,7 +707,7 @@ constexpr Case kWorkloads[] = {
 };
 
 constexpr Case kServices[] = {
-    {.name = "annotations of a service agree, and their ranges are ranges",
+    {.name = "conflicting service annotations and invalid source ranges",
      .plural = "services",
      .object = R"({"metadata":{"annotations":{"service.kubernetes.io/topology-mode":"Auto",)"
                R"("service.kubernetes.io/topology-aware-hints":"x",)"
@@ -716,14 +718,14 @@ constexpr Case kServices[] = {
          R"(annotations[service.kubernetes.io/topology-aware-hints] when both are specified, )"
          R"(metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: "y": must be a )"
          R"(valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)])"},
-    {.name = "a service is single stack",
+    {.name = "service is single stack by default",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"port":80}]}})",
      .want =
          R"({"spec":{"clusterIP":"10.0.0.9","clusterIPs":["10.0.0.9"],"ipFamilies":["IPv4"],)"
          R"("ipFamilyPolicy":"SingleStack","type":"ClusterIP","internalTrafficPolicy":"Cluster","sessionAffinity":"None",)"
          R"("ports":[{"protocol":"TCP","port":80,"targetPort":80}]}})"},
-    {.name = "headless without a selector wants both stacks",
+    {.name = "headless service without a selector is dual stack",
      .plural = "services",
      .object = R"({"spec":{"clusterIP":"None"}})",
      .want = R"({"spec":{"clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"],"ipFamilyPolicy":"RequireDualStack"}})"},
@@ -734,40 +736,54 @@ constexpr Case kServices[] = {
      .want =
          R"({"spec":{"externalTrafficPolicy":"Cluster","ports":[{"name":"a","protocol":"TCP","port":53,"targetPort":53,)"
          R"("nodePort":30100},{"name":"b","protocol":"UDP","port":53,"targetPort":53,"nodePort":30100}]}})"},
-    {.name = "no second stack here",
+    {.name = "dual stack is not configured",
      .plural = "services",
      .object = R"({"spec":{"ipFamilyPolicy":"RequireDualStack","ports":[{"port":80}]}})",
      .error =
          R"(spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services)"},
-    {.name = "a family that is not there",
+    {.name = "IP family is not configured",
      .plural = "services",
      .object = R"({"spec":{"ipFamilies":["IPv6"],"ports":[{"port":80}]}})",
      .error = R"(spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster)"},
-    {.name = "ports that repeat",
+    {.name = "duplicate ports",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"name":"a","port":1},{"name":"b","port":1}]}})",
      .error =
          R"(spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":1,"TargetPort":0,"NodePort":0})"},
-    {.name = "node ports of a cluster service",
+    {.name = "node port of a ClusterIP service",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"port":1,"nodePort":30001}]}})",
      .error = "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
-    {.name = "an external name is a name",
+    {.name = "existing addresses of a service are accepted in forms that new ones may not have",
+     .plural = "services",
+     .object = R"({"spec":{"type":"LoadBalancer","ports":[{"port":1}]}})",
+     .stored = R"({"spec":{"externalIPs":["010.1.2.3"],"loadBalancerSourceRanges":["010.0.0.0/8"]}})",
+     .update = R"({"metadata":{"labels":{"a":"b"}},"spec":{"externalIPs":["010.1.2.3","010.1.2.4"]}})",
+     .error = R"(spec.externalIPs[1]: Invalid value: "010.1.2.4": must not have leading 0s)"},
+    {.name = "existing CIDRs of a network policy are accepted in forms that new ones may not have",
+     .group = "networking.k8s.io",
+     .plural = "networkpolicies",
+     .object = R"({"spec":{"podSelector":{}}})",
+     .stored = R"({"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"010.0.0.0/8"}}]}]}})",
+     .update = R"({"spec":{"egress":[{"to":[{"ipBlock":{"cidr":"010.0.0.0/8","except":["010.1.0.0/16"]}}]}]}})",
+     .error =
+         R"(spec.egress[0].to[0].ipBlock.except[0]: Invalid value: "010.1.0.0/16": must not have leading 0s in IP or prefix length)"},
+    {.name = "ExternalName service without a name",
      .plural = "services",
      .object = R"({"spec":{"type":"ExternalName"}})",
      .error = "spec.externalName: Required value"},
-    {.name = "an update that leaves allocated values out keeps them",
+    {.name = "update without allocated values keeps them",
      .plural = "services",
      .object = R"({"spec":{"type":"NodePort","ports":[{"port":80}]}})",
      .update = R"({"spec":{"clusterIP":null,"clusterIPs":null,"ports":[{"port":81,"targetPort":81}]}})",
      .want =
          R"({"spec":{"clusterIP":"10.0.0.9","ports":[{"protocol":"TCP","port":81,"targetPort":81,"nodePort":30100}]}})"},
-    {.name = "becoming an external name gives the address up",
+    {.name = "change to ExternalName releases the address",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"port":80}]}})",
      .update = R"({"spec":{"type":"ExternalName","externalName":"example.com"}})",
      .want = R"({"spec":{"clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null}})"},
-    {.name = "an address is for ever",
+    {.name = "cluster IP is immutable",
      .plural = "services",
      .object = R"({"spec":{"ports":[{"port":80}]}})",
      .update = R"({"spec":{"clusterIP":"10.0.0.8","clusterIPs":["10.0.0.8"]}})",
@@ -779,7 +795,7 @@ constexpr Case kServices[] = {
   "LUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 
 constexpr Case kOthers[] = {
-    {.name = "features of a node are named and in order",
+    {.name = "invalid declared features of a node",
      .plural = "nodes",
      .object = R"({"status":{"nodeInfo":{"swap":{"capacity":0}},"declaredFeatures":["B/a","A","A","b"]}})",
      .error =
@@ -788,64 +804,64 @@ constexpr Case kOthers[] = {
          R"(status.declaredFeatures[3]: Invalid value: "b": invalid feature name "b": must start with an UpperCamelCase )"
          R"(segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain )"
          R"(only alphanumeric characters and slashes])"},
-    {.name = "a secret's texts become data",
+    {.name = "stringData of a secret becomes data",
      .plural = "secrets",
      .object = R"({"stringData":{"a":"hello"}})",
      .want = R"({"type":"Opaque","data":{"a":"aGVsbG8="},"stringData":null})"},
-    {.name = "a certificate needs both halves",
+    {.name = "TLS secret requires certificate and key",
      .plural = "secrets",
      .object = R"({"type":"kubernetes.io/tls"})",
      .error = "[data[tls.crt]: Required value, data[tls.key]: Required value]"},
-    {.name = "docker's settings are JSON",
+    {.name = "Docker config must be a JSON object",
      .plural = "secrets",
      .object = R"({"type":"kubernetes.io/dockerconfigjson","stringData":{".dockerconfigjson":"[]"}})",
      .error =
          R"(data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array into )"
          R"(Go value of type map[string]interface {})"},
-    {.name = "a namespace starts active and named",
+    {.name = "namespace starts Active with a name label",
      .plural = "namespaces",
      .want = R"({"metadata":{"labels":{"kubernetes.io/metadata.name":"x"}},"spec":{"finalizers":["kubernetes"]},)"
              R"("status":{"phase":"Active"}})"},
-    {.name = "its finalizers have an endpoint of their own",
+    {.name = "namespace update keeps the finalizers",
      .plural = "namespaces",
      .update = R"({"spec":{"finalizers":null}})",
      .want = R"({"spec":{"finalizers":["kubernetes"]}})"},
-    {.name = "finalize takes them off",
+    {.name = "finalize endpoint removes namespace finalizers",
      .plural = "namespaces",
      .update = R"({"spec":{"finalizers":null}})",
      .endpoint = Endpoint::Finalize,
      .want = R"({"spec":{"finalizers":null},"status":{"phase":"Active"}})"},
-    {.name = "a namespace does not terminate by itself",
+    {.name = "namespace phase cannot be set to Terminating",
      .plural = "namespaces",
      .update = R"({"status":{"phase":"Terminating"}})",
      .endpoint = Endpoint::Status,
      .error = R"(status.Phase: Invalid value: "Terminating": may only be 'Active' if `deletionTimestamp` is empty)"},
-    {.name = "taints of a node repeat",
+    {.name = "duplicate taints of a node",
      .plural = "nodes",
      .object = R"({"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoSchedule"}]}})",
      .error =
          R"(metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints )"
          R"(must be unique by key and effect pair)"},
-    {.name = "a claim asks for something",
+    {.name = "claim without access modes and storage",
      .plural = "persistentvolumeclaims",
      .error = "[spec.accessModes: Required value: at least 1 access mode is required, spec.resources[storage]: "
               "Required value]"},
-    {.name = "a volume has a source",
+    {.name = "volume without a source",
      .plural = "persistentvolumes",
      .object = R"({"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"]}})",
      .error = "spec: Required value: must specify a volume type"},
-    {.name = "limits of a range in order",
+    {.name = "LimitRange with min above max",
      .plural = "limitranges",
      .object = R"({"spec":{"limits":[{"type":"Container","min":{"cpu":"2"},"max":{"cpu":"1"}}]}})",
      .error =
          R"([spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1, )"
          R"(spec.limits[0].defaultRequest[cpu]: Invalid value: "1": min value 2 is greater than default request value 1, )"
          R"(spec.limits[0].default[cpu]: Invalid value: "2": min value 2 is greater than default value 1])"},
-    {.name = "a quota of scopes that exclude each other",
+    {.name = "quota with conflicting scopes",
      .plural = "resourcequotas",
      .object = R"({"spec":{"hard":{"pods":"1"},"scopes":["BestEffort","NotBestEffort"]}})",
      .error = R"(spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes)"},
-    {.name = "an event of another namespace",
+    {.name = "event for an object in another namespace",
      .plural = "events",
      .object = R"({"involvedObject":{"namespace":"other"}})",
      .error = R"(involvedObject.namespace: Invalid value: "other": does not match event.namespace)"},
@@ -853,64 +869,64 @@ constexpr Case kOthers[] = {
      .plural = "endpoints",
      .object = R"({"subsets":[{}]})",
      .error = "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"},
-    {.name = "an address type for ever",
+    {.name = "address type of an EndpointSlice is immutable",
      .group = "discovery.k8s.io",
      .plural = "endpointslices",
      .object = R"({"addressType":"IPv4","endpoints":[]})",
      .update = R"({"addressType":"IPv6"})",
      .error = R"(addressType: Invalid value: "IPv6": field is immutable)"},
-    {.name = "an ingress leads somewhere",
+    {.name = "ingress without backend and rules",
      .group = "networking.k8s.io",
      .plural = "ingresses",
      .error = "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"},
-    {.name = "an ingress path without a type",
+    {.name = "ingress path without a type",
      .group = "networking.k8s.io",
      .plural = "ingresses",
      .object = R"({"spec":{"rules":[{"host":"1.2.3.4","http":{"paths":[{"path":"/"}]}}]}})",
      .error = R"([spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address, )"
               R"(spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified])"},
-    {.name = "a policy of egress rules",
+    {.name = "egress rules add the Egress policy type",
      .group = "networking.k8s.io",
      .plural = "networkpolicies",
      .object = R"({"spec":{"podSelector":{},"egress":[{}]}})",
      .want = R"({"spec":{"policyTypes":["Ingress","Egress"]}})"},
-    {.name = "a peer that is nobody",
+    {.name = "empty network policy peer",
      .group = "networking.k8s.io",
      .plural = "networkpolicies",
      .object = R"({"spec":{"podSelector":{},"ingress":[{"from":[{}]}]}})",
      .error = "spec.ingress[0].from[0]: Required value: must specify a peer"},
-    {.name = "a rule without verbs",
+    {.name = "role rule without verbs",
      .group = "rbac.authorization.k8s.io",
      .plural = "roles",
      .object = R"({"rules":[{"nonResourceURLs":["/x"]}]})",
      .error =
          R"([rules[0].verbs: Required value: verbs must contain at least one value, rules[0].nonResourceURLs: Invalid )"
          R"(value: ["/x"]: namespaced rules cannot apply to non-resource URLs])"},
-    {.name = "a binding's role is for ever",
+    {.name = "roleRef of a binding is immutable",
      .group = "rbac.authorization.k8s.io",
      .plural = "clusterrolebindings",
      .object = R"({"roleRef":{"kind":"ClusterRole","name":"view"}})",
      .update = R"({"roleRef":{"name":"edit"}})",
      .error =
          R"(roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}: cannot change roleRef)"},
-    {.name = "a storage class is for ever",
+    {.name = "provisioner of a storage class is immutable",
      .group = "storage.k8s.io",
      .plural = "storageclasses",
      .object = R"({"provisioner":"a/b"})",
      .update = R"({"provisioner":"a/c"})",
      .error = R"(provisioner: Invalid value: "a/c": field is immutable)"},
-    {.name = "names of the system's priority classes",
+    {.name = "reserved priority class name",
      .group = "scheduling.k8s.io",
      .plural = "priorityclasses",
      .object = R"({"metadata":{"name":"system-foo"},"value":1})",
      .error = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. "
               "error: system-foo is not a known system priority class"},
-    {.name = "a lease of no time",
+    {.name = "lease with zero duration",
      .group = "coordination.k8s.io",
      .plural = "leases",
      .object = R"({"spec":{"leaseDurationSeconds":0}})",
      .error = "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"},
-    {.name = "a webhook of a short name",
+    {.name = "webhook with a short name",
      .group = "admissionregistration.k8s.io",
      .plural = "validatingwebhookconfigurations",
      .object = R"({"webhooks":[{"name":"a.b","clientConfig":{},"admissionReviewVersions":[]}]})",
@@ -919,18 +935,18 @@ constexpr Case kOthers[] = {
          R"(dots, webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun, )"
          R"(webhooks[0].clientConfig: Required value: exactly one of url or service is required, )"
          R"(webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1])"},
-    {.name = "a certificate request is from who sent it",
+    {.name = "certificate request without a PEM block",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":"eA==","username":"root","usages":["client auth"],"signerName":"example.com/s"}})",
      .error = R"(spec.request: Invalid value: "eA==": PEM block type must be CERTIFICATE REQUEST)"},
-    {.name = "a device request asks for one",
+    {.name = "device request defaults to one device",
      .group = "resource.k8s.io",
      .plural = "resourceclaims",
      .object = R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
      .want =
          R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","allocationMode":"ExactCount","count":1}}]}}})"},
-    {.name = "selectors of devices are a bool or of a type that only the device knows",
+    {.name = "device selectors may be bool or of unknown type",
      .group = "resource.k8s.io",
      .plural = "deviceclasses",
      .object =
@@ -938,20 +954,20 @@ constexpr Case kOthers[] = {
          R"j({"cel":{"expression":"cel.bind(d, device.attributes['d'], d.x && d.y)"}},)j"
          R"j({"cel":{"expression":"device.attributes['d'].flag"}}]}})j",
      .want = "{}"},
-    {.name = "a selector that does not compile is refused",
+    {.name = "device selector that does not compile",
      .group = "resource.k8s.io",
      .plural = "deviceclasses",
      .object = R"j({"spec":{"selectors":[{"cel":{"expression":"device.nope"}}]}})j",
      .error = "spec.selectors[0].cel.expression: Invalid value: \"device.nope\": compilation failed: "
               "ERROR: <input>:1:7: undefined field 'nope'\n | device.nope\n | ......^"},
-    {.name = "a selector of another type is refused",
+    {.name = "device selector of another type",
      .group = "resource.k8s.io",
      .plural = "deviceclasses",
      .object = R"j({"spec":{"selectors":[{"cel":{"expression":"device.driver"}}]}})j",
      .error =
          "spec.selectors[0].cel.expression: Invalid value: \"device.driver\": must evaluate to bool or the unknown "
          "type, not string"},
-    {.name = "a selector that may cost too much is refused",
+    {.name = "device selector that is too expensive",
      .group = "resource.k8s.io",
      .plural = "resourceclaims",
      .object = R"j({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","selectors":[{"cel":)j"
@@ -959,12 +975,12 @@ constexpr Case kOthers[] = {
                R"j(device.attributes.all(d, a + b + c + d != ''))))"}}]}}]}}})j",
      .error =
          "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"},
-    {.name = "a signer has a domain",
+    {.name = "signer name requires a domain",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"../x"}})",
      .error = R"(spec.signerName: Invalid value: "..": validating label "": )" LABEL},
-    {.name = "of two parts, and a path",
+    {.name = "signer domain requires two segments",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"x/A"}})",
@@ -973,13 +989,13 @@ constexpr Case kOthers[] = {
               R"(consist of lower case alphanumeric characters, '-' or '.', and must start and end with an )"
               R"(alphanumeric character (e.g. 'example.com', regex used for validation is )"
               R"('[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')])"},
-    {.name = "of one segment",
+    {.name = "signer path must be one segment",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c/d"}})",
      .error = R"(spec.signerName: Invalid value: "a.b/c/d": must be a fully qualified domain and path of the form )"
               R"('example.com/signer-name')"},
-    {.name = "what is issued is certificates",
+    {.name = "issued certificate with another PEM block type",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c"}})",
@@ -988,7 +1004,7 @@ constexpr Case kOthers[] = {
      .endpoint = Endpoint::Status,
      .error = R"(status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, )"
               R"(found "PUBLIC KEY")"},
-    {.name = "without headers",
+    {.name = "issued certificate with PEM headers",
      .group = "certificates.k8s.io",
      .plural = "certificatesigningrequests",
      .object = R"({"spec":{"request":")" CERTIFICATE_REQUEST R"(","usages":["any"],"signerName":"a.b/c"}})",
@@ -996,7 +1012,7 @@ constexpr Case kOthers[] = {
          R"({"status":{"certificate":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkE6IGIKCk1BQT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}})",
      .endpoint = Endpoint::Status,
      .error = R"(status.certificate: Invalid value: "<certificate data>": no PEM block headers are permitted)"},
-    {.name = "paths of a flow",
+    {.name = "invalid paths of a FlowSchema",
      .group = "flowcontrol.apiserver.k8s.io",
      .plural = "flowschemas",
      .object = R"({"spec":{"priorityLevelConfiguration":{"name":"p"},"rules":[{"subjects":[{"kind":"User","user":)"
@@ -1009,13 +1025,13 @@ constexpr Case kOthers[] = {
          R"(spec.rules[0].nonResourceRules[0].nonResourceURLs[4]: Invalid value: "/a//b": must not contain double )"
          R"(slash, spec.rules[0].nonResourceRules[0].nonResourceURLs[5]: Invalid value: "/a*": wildcard can only do )"
          R"(suffix matching])"},
-    {.name = "a server needs two flows as they are",
+    {.name = "mandatory FlowSchema has a fixed spec",
      .group = "flowcontrol.apiserver.k8s.io",
      .plural = "flowschemas",
      .object = R"({"metadata":{"name":"catch-all"},"spec":{"priorityLevelConfiguration":{"name":"p"}}})",
      .error = R"(spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"p"},"MatchingPrecedence":1000,)"
               R"("DistinguisherMethod":null,"Rules":null}: spec of 'catch-all' must equal the fixed value)"},
-    {.name = "hands that are too large",
+    {.name = "hand size that is too large",
      .group = "flowcontrol.apiserver.k8s.io",
      .plural = "prioritylevelconfigurations",
      .object = R"({"metadata":{"annotations":{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares":""}},)"
@@ -1025,14 +1041,14 @@ constexpr Case kOthers[] = {
               R"('flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares' is forbidden, )"
               R"(spec.limited.limitResponse.queuing.handSize: Invalid value: 7: required entropy bits of deckSize )"
               R"(1024 and handSize 7 should not be greater than 60])"},
-    {.name = "the exempt level lends at most everything",
+    {.name = "invalid shares of the exempt level",
      .group = "flowcontrol.apiserver.k8s.io",
      .plural = "prioritylevelconfigurations",
      .object = R"({"metadata":{"name":"exempt"},"spec":{"type":"Exempt","exempt":{"lendablePercent":101,)"
                R"("nominalConcurrencyShares":-1}}})",
      .error = R"([spec.exempt.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer, )"
               R"(spec.exempt.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive])"},
-    {.name = "tolerations of a runtime class are different ones",
+    {.name = "duplicate tolerations of a runtime class",
      .group = "node.k8s.io",
      .plural = "runtimeclasses",
      .object = R"({"handler":"h","scheduling":{"tolerations":[{"key":"a","operator":"Exists"},)"
@@ -1040,17 +1056,17 @@ constexpr Case kOthers[] = {
      .error = R"([scheduling.tolerations[1].effect: Invalid value: "": effect must be 'NoExecute' when )"
               R"(`tolerationSeconds` is set, scheduling.tolerations[1]: Duplicate value: {"Key":"a",)"
               R"("Operator":"Exists","Value":"","Effect":"","TolerationSeconds":5}])"},
-    {.name = "a prefix for the name of a device class may be anything",
+    {.name = "generateName of a device class is not validated",
      .group = "resource.k8s.io",
      .plural = "deviceclasses",
      .object = R"({"metadata":{"generateName":"A_"}})",
      .want = "{}"},
-    {.name = "a claim template has labels and annotations",
+    {.name = "claim template metadata allows only labels and annotations",
      .group = "resource.k8s.io",
      .plural = "resourceclaimtemplates",
      .object = R"({"spec":{"metadata":{"finalizers":[],"name":"x"},"spec":{"devices":{}}}})",
      .error = R"([spec.metadata.name: Forbidden: cannot be set, spec.metadata.finalizers: Forbidden: cannot be set])"},
-    {.name = "what devices share is asked for as their policy says",
+    {.name = "invalid request policies of shared devices",
      .group = "resource.k8s.io",
      .plural = "resourceslices",
      .object = R"({"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},"allNodes":true,"devices":[)"
@@ -1076,14 +1092,14 @@ constexpr Case kOthers[] = {
          R"('[A-Za-z_][A-Za-z0-9_]*'), spec.devices[3].attributes[a]: Invalid value: {"IntValue":1,"BoolValue":true,)"
          R"("StringValue":null,"VersionValue":null,"IntValues":null,"BoolValues":null,"StringValues":null,)"
          R"("VersionValues":null}: exactly one value must be specified])"},
-    {.name = "fields of gates that are off count for the generation of a slice",
+    {.name = "fields of disabled gates increment the generation of a slice",
      .group = "resource.k8s.io",
      .plural = "resourceslices",
      .object = R"({"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},"allNodes":true,)"
                R"("devices":[{"name":"a"}]}})",
      .update = R"({"spec":{"devices":[{"name":"a","nodeAllocatableResourceMappings":{"cpu":{"capacityKey":"c"}}}]}})",
      .want = R"({"metadata":{"generation":2},"spec":{"devices":[{"name":"a"}]}})"},
-    {.name = "what a driver says of its devices",
+    {.name = "invalid device status of a claim",
      .group = "resource.k8s.io",
      .plural = "resourceclaims",
      .object = R"({"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}})",
@@ -1115,12 +1131,12 @@ INSTANTIATE_TEST_SUITE_P(Workloads, KindTest, testing::ValuesIn(kWorkloads), tes
 INSTANTIATE_TEST_SUITE_P(Services, KindTest, testing::ValuesIn(kServices), test_name);
 INSTANTIATE_TEST_SUITE_P(Others, KindTest, testing::ValuesIn(kOthers), test_name);
 
-TEST(KindsTest, NamesAreCutAndGetFiveLetters) {
+TEST(KindsTest, GeneratedNamesAreTruncatedAndGetFiveLetters) {
   EXPECT_EQ(generate_name("web-", 0), "web-bbbbb");
   EXPECT_EQ(generate_name(std::string(70, 'a'), 1).size(), 63u);
 }
 
-TEST(KindsTest, AnUnscheduledPodGoesAtOnceAScheduledOneTakesItsTime) {
+TEST(KindsTest, OnlyScheduledPodsHaveAGracePeriod) {
   Arena arena;
   const Rules& pods = rules_of("", "pods");
   const Value waiting = *codec::decode_json(arena, R"({"spec":{"terminationGracePeriodSeconds":30}})");
@@ -1132,7 +1148,7 @@ TEST(KindsTest, AnUnscheduledPodGoesAtOnceAScheduledOneTakesItsTime) {
   EXPECT_EQ(grace_period(pods, running, -1), 1);
 }
 
-TEST(KindsTest, BindingAssignsOnce) {
+TEST(KindsTest, APodIsBoundOnlyOnce) {
   Arena arena;
   const types::Resource& pods = *types::find_resource("", "v1", "pods");
   Context context{.arena = arena, .resource = pods, .now = {1767225600, 0}};
@@ -1149,7 +1165,7 @@ TEST(KindsTest, BindingAssignsOnce) {
             R"(Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n")");
 }
 
-TEST(KindsTest, AnEmptyContainerIsShownAsItWasSent) {
+TEST(KindsTest, AnEmptyMapIsShownAsItWasSent) {
   Arena arena;
   const types::Resource& sets = *types::find_resource("apps", "v1", "daemonsets");
   const auto message_for = [&](std::string_view labels) {
@@ -1173,8 +1189,8 @@ TEST(KindsTest, AnEmptyContainerIsShownAsItWasSent) {
   EXPECT_EQ(message_for(""), expected("null"));
 }
 
-// Each mistake is a cause twice; the message names it once.
-TEST(KindsTest, LabelsOfAStatefulSetsTemplateAreExaminedTwice) {
+// kube-apiserver reports each error as two causes; the message contains it once.
+TEST(KindsTest, LabelsOfAStatefulSetTemplateAreValidatedTwice) {
   Arena arena;
   const types::Resource* resource = types::find_resource("apps", "v1", "statefulsets");
   const Value sent = *codec::decode_json(
@@ -1188,7 +1204,7 @@ TEST(KindsTest, LabelsOfAStatefulSetsTemplateAreExaminedTwice) {
   for (const Cause& cause : valid.error().causes) EXPECT_EQ(cause.field, "spec.template.labels");
 }
 
-TEST(KindsTest, ResetFieldsFollowTheEndpoint) {
+TEST(KindsTest, ResetFieldsDependOnTheEndpoint) {
   const types::Resource& deployments = *types::find_resource("apps", "v1", "deployments");
   EXPECT_EQ(reset_fields(deployments, Endpoint::Main).reset[0], "status");
   EXPECT_EQ(reset_fields(deployments, Endpoint::Status).reset.size(), 2u);

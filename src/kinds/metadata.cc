@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
+#include "base/ascii.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/hooks.h"
@@ -16,17 +18,15 @@ constexpr size_t kMaxAnnotationBytes = 256 * 1024;
 void validate_owners(const Value* owners, const Path& at, FieldErrors& errors) {
   if (owners == nullptr || !owners->is_list()) return;
   std::string controller;
-  constexpr int kMostShown = 10;  // Each shows all references.
+  constexpr int kMostShown = 10;  // Each error shows all references.
   int shown = 0;
   for (const Value& owner : owners->items()) {
     const std::string_view api_version = owner.text_at("apiVersion"), kind = owner.text_at("kind");
-    // "apps/v1" has a version, "v1" is one, "apps/" and "" have none; more than one slash is not a group and version.
-    const size_t slash = api_version.find('/');
-    const bool two = slash != std::string_view::npos && api_version.find('/', slash + 1) != std::string_view::npos;
-    const std::string_view version = two                               ? std::string_view()
-                                     : slash == std::string_view::npos ? api_version
-                                                                       : api_version.substr(slash + 1);
-    if (version.empty()) errors.invalid(at.child("apiVersion"), api_version, "version must not be empty");
+    // "apps/v1" has a version, "v1" is one, "apps/" and "" have none; more than one slash is invalid.
+    const std::string_view version = split_api_version(api_version).version;
+    const bool more_slashes = version.find('/') != std::string_view::npos;
+    if (version.empty() || more_slashes)
+      errors.invalid(at.child("apiVersion"), api_version, "version must not be empty");
     if (kind.empty()) errors.invalid(at.child("kind"), kind, "must not be empty");
     if (owner.text_at("name").empty()) errors.invalid(at.child("name"), "", "must not be empty");
     if (owner.text_at("uid").empty()) errors.invalid(at.child("uid"), "", "must not be empty");
@@ -70,12 +70,9 @@ void validate_managed_fields(const Value* entries, const Path& at, FieldErrors& 
       errors.invalid(entry_at.child("fieldsType"), type, "must be `FieldsV1`");
     }
     const std::string_view manager = entry.text_at("manager");
-    // Kubernetes counts bytes. A manager that an object declared may have that many characters, and what was stored
-    // must be accepted when it is written back.
-    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-    if (manager.size() - static_cast<size_t>(std::count_if(manager.begin(), manager.end(), continues)) > 128) {
-      errors.too_long(entry_at.child("manager"), 128);
-    }
+    // Kubernetes counts bytes. A declared manager may have this many characters, and a stored object must be accepted
+    // when it is written back.
+    if (count_characters(manager) > 128) errors.too_long(entry_at.child("manager"), 128);
     for (size_t at = 0; at < manager.size();) {
       const Rune rune = decode_rune(manager, at);
       if (!is_print(rune.value)) {
@@ -88,7 +85,7 @@ void validate_managed_fields(const Value* entries, const Path& at, FieldErrors& 
   }
 }
 
-// The same instant, or both absent.
+// Whether both are the same instant, or both absent.
 bool same_instant(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const auto x = parse_rfc3339(a), y = parse_rfc3339(b);
@@ -129,10 +126,8 @@ void validate_metadata(const Value& metadata, bool namespaced,
   const std::string_view space = metadata.text_at("namespace");
   if (!namespaced) {
     if (!space.empty()) errors.forbidden(at.child("namespace"), "not allowed on this type");
-  } else if (space.empty()) {
-    errors.required(at.child("namespace"));
   } else {
-    errors.invalid_each(at.child("namespace"), space, dns_label_errors(space));
+    errors.require_valid(at.child("namespace"), space, dns_label_errors);
   }
   validate_non_negative(metadata, "generation", at, errors);
   validate_labels(metadata.find("labels"), at.child("labels"), errors);
@@ -170,11 +165,9 @@ void validate_metadata_update(const Value& next, const Value& old, const Path& a
     if (!added.empty()) {
       std::sort(added.begin(), added.end());
       added.erase(std::unique(added.begin(), added.end()), added.end());
-      std::string list;
-      for (const std::string& one : added) list += (list.empty() ? "" : ", ") + one;
-      errors.forbidden(
-          at.child("finalizers"),
-          "no new finalizers can be added if the object is being deleted, found new finalizers []string{" + list + "}");
+      errors.forbidden(at.child("finalizers"),
+                       "no new finalizers can be added if the object is being deleted, found new finalizers []string{" +
+                           join(added, ", ") + "}");
     }
   }
   if (next.text_at("resourceVersion").empty()) {
@@ -218,13 +211,12 @@ void validate_conditions(std::span<const Value> conditions, const Path& at, Fiel
     }
     if (!is_set(condition, "lastTransitionTime")) errors.required(here.child("lastTransitionTime"));
     const std::string_view reason = condition.text_at("reason");
-    const auto alpha = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    const auto alnum_ = [&](char c) { return alpha(c) || (c >= '0' && c <= '9') || c == '_'; };
+    const auto is_word = [](char c) { return is_alnum(c) || c == '_'; };
     if (reason.empty()) {
       errors.required(here.child("reason"));
     } else {
-      if (!alpha(reason.front()) || !alnum_(reason.back()) ||
-          !std::all_of(reason.begin(), reason.end(), [&](char c) { return alnum_(c) || c == ',' || c == ':'; })) {
+      if (!is_letter(reason.front()) || !is_word(reason.back()) ||
+          !std::all_of(reason.begin(), reason.end(), [&](char c) { return is_word(c) || c == ',' || c == ':'; })) {
         errors.invalid(here.child("reason"), reason,
                        pattern_message("a condition reason must start with alphabetic character, optionally followed "
                                        "by a string of alphanumeric characters or '_,:', and must end with an "

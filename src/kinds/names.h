@@ -1,5 +1,5 @@
-// The names that a list of a client has had so far. A few are searched linearly; many are looked up in a table, so that
-// a list of any length costs what it weighs. Views live as long as the object.
+// The names seen so far in a client's list. A few are searched linearly; many are looked up in a table, so that the
+// cost is linear in the length of the list. The views must outlive this object.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Names {
       table_.insert(name);
     }
   }
-  // False: it was there.
+  // False if the name was already present.
   bool add(std::string_view name) {
     if (contains(name)) return false;
     push_back(name);
@@ -34,7 +34,7 @@ class Names {
   }
 
   bool empty() const { return row_.empty(); }
-  // In the order in which they came.
+  // In insertion order.
   auto begin() const { return row_.begin(); }
   auto end() const { return row_.end(); }
 

@@ -9,34 +9,28 @@
 namespace holdfast::kinds {
 namespace {
 
+// An object of another kind: apiGroup, kind and name.
+void validate_reference(const Value& reference, const Path& at, FieldErrors& errors) {
+  if (is_set(reference, "apiGroup")) {
+    const std::string_view group = reference.text_at("apiGroup");
+    errors.invalid_each(at.child("apiGroup"), group, dns_subdomain_errors(group));
+  }
+  for (const std::string_view key : {"kind", "name"}) {
+    errors.require_valid(at.child(key), reference.text_at(key), path_segment_errors);
+  }
+}
+
 // --- Ingress ---
 
 void validate_backend(const Value& backend, const Path& at, FieldErrors& errors) {
   const bool resource = is_set(backend, "resource"), service = is_set(backend, "service");
   if (resource && service) return errors.invalid(at, "", "cannot set both resource and service backends");
   if (resource) {
-    const Value& reference = sub(backend, "resource");
-    const Path here = at.child("resource");
-    if (is_set(reference, "apiGroup")) {
-      const std::string_view group = reference.text_at("apiGroup");
-      errors.invalid_each(here.child("apiGroup"), group, dns_subdomain_errors(group));
-    }
-    for (const std::string_view key : {"kind", "name"}) {
-      const std::string_view text = reference.text_at(key);
-      if (text.empty()) {
-        errors.required(here.child(key));
-      } else {
-        errors.invalid_each(here.child(key), text, path_segment_errors(text));
-      }
-    }
+    validate_reference(sub(backend, "resource"), at.child("resource"), errors);
   } else if (service) {
     const std::string_view name = backend.text_at("service", "name"), port = backend.text_at("service", "port", "name");
     const int64_t number = backend.int_at_or(0, "service", "port", "number");
-    if (name.empty()) {
-      errors.required(at.child("service.name"));
-    } else {
-      errors.invalid_each(at.child("service.name"), name, dns_label_errors(name));
-    }
+    errors.require_valid(at.child("service.name"), name, dns_label_errors);
     if (!port.empty() && number != 0) {
       errors.invalid(at, "", "cannot set both port name & port number");
     } else if (!port.empty()) {
@@ -128,16 +122,15 @@ void validate_ingress_update(Context&, const Value& next, const Value&, FieldErr
   validate_ingress_spec(sub(next, "spec"), Path("spec"), errors);
 }
 
-void validate_ingress_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
+void validate_ingress_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   const Path at("status.loadBalancer");
   const std::span<const Value> ingress = next.items_at("status", "loadBalancer", "ingress");
+  const Names existing = balancer_ips(old);
   for (size_t i = 0; i < ingress.size(); ++i) {
     const Path here = at.item("ingress", i);
-    const std::string_view ip = ingress[i].text_at("ip"), host = ingress[i].text_at("hostname");
-    if (!ip.empty()) validate_ip(ip, here.child("ip"), errors);
-    if (host.empty()) continue;
-    errors.invalid_each(here.child("hostname"), host, dns_subdomain_errors(host));
-    if (IpAddress::parse(host)) errors.invalid(here.child("hostname"), host, "must be a DNS name, not an IP address");
+    const std::string_view ip = ingress[i].text_at("ip");
+    if (!ip.empty()) validate_ip(ip, here.child("ip"), errors, existing);
+    validate_balancer_host(ingress[i], here, errors);
   }
 }
 
@@ -164,18 +157,7 @@ void validate_ingress_class(Context&, const Value& object, FieldErrors& errors) 
   if (!is_set(spec, "parameters")) return;
   const Value& parameters = sub(spec, "parameters");
   const Path here = at.child("parameters");
-  if (is_set(parameters, "apiGroup")) {
-    const std::string_view group = parameters.text_at("apiGroup");
-    errors.invalid_each(here.child("apiGroup"), group, dns_subdomain_errors(group));
-  }
-  for (const std::string_view key : {"kind", "name"}) {
-    const std::string_view text = parameters.text_at(key);
-    if (text.empty()) {
-      errors.required(here.child(key));
-    } else {
-      errors.invalid_each(here.child(key), text, path_segment_errors(text));
-    }
-  }
+  validate_reference(parameters, here, errors);
   if (!is_set(parameters, "scope")) return errors.required(here.child("scope"));
   const std::string_view scope = parameters.text_at("scope"), space = parameters.text_at("namespace");
   if (scope == "Namespace") {
@@ -235,7 +217,7 @@ void validate_policy_port(const Value& port, const Path& at, FieldErrors& errors
   }
 }
 
-void validate_policy_peer(const Value& peer, const Path& at, FieldErrors& errors) {
+void validate_policy_peer(const Value& peer, const Path& at, const Names& existing_cidrs, FieldErrors& errors) {
   size_t count = 0;
   for (const std::string_view key : {"podSelector", "namespaceSelector"}) {
     if (!is_set(peer, key)) continue;
@@ -250,12 +232,12 @@ void validate_policy_peer(const Value& peer, const Path& at, FieldErrors& errors
     if (cidr.empty()) {
       errors.required(here.child("cidr"));
     } else {
-      validate_cidr(cidr, here.child("cidr"), errors);
+      validate_cidr(cidr, here.child("cidr"), errors, existing_cidrs);
       const std::optional<IpNetwork> network = IpNetwork::parse(cidr);
       const std::span<const Value> except = peer.items_at("ipBlock", "except");
       for (size_t i = 0; network && i < except.size(); ++i) {
         const Path except_at = here.item("except", i);
-        validate_cidr(except[i].as_string(), except_at, errors);
+        validate_cidr(except[i].as_string(), except_at, errors, existing_cidrs);
         const std::optional<IpNetwork> inner = IpNetwork::parse(except[i].as_string());
         if (inner && (!network->contains(inner->address) || network->prefix >= inner->prefix)) {
           errors.invalid(except_at, except[i], "must be a strict subset of `cidr`");
@@ -270,7 +252,7 @@ void validate_policy_peer(const Value& peer, const Path& at, FieldErrors& errors
   }
 }
 
-void validate_network_policy(Context&, const Value& object, FieldErrors& errors) {
+void validate_policy_spec(const Value& object, const Names& existing_cidrs, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   validate_label_selector(spec.find("podSelector"), at.child("podSelector"), errors);
@@ -281,7 +263,8 @@ void validate_network_policy(Context&, const Value& object, FieldErrors& errors)
       const Path here = at.item(direction, i);
       const std::span<const Value> ports = rules[i].items_at("ports"), peers = rules[i].items_at(side);
       for (size_t j = 0; j < ports.size(); ++j) validate_policy_port(ports[j], here.item("ports", j), errors);
-      for (size_t j = 0; j < peers.size(); ++j) validate_policy_peer(peers[j], here.item(side, j), errors);
+      for (size_t j = 0; j < peers.size(); ++j)
+        validate_policy_peer(peers[j], here.item(side, j), existing_cidrs, errors);
     }
   }
   const std::span<const Value> types = spec.items_at("policyTypes");
@@ -294,6 +277,24 @@ void validate_network_policy(Context&, const Value& object, FieldErrors& errors)
       errors.not_supported(at.item("policyTypes", i), types[i], {"Ingress", "Egress"});
     }
   }
+}
+
+void validate_network_policy(Context&, const Value& object, FieldErrors& errors) {
+  validate_policy_spec(object, {}, errors);
+}
+
+void validate_network_policy_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  Names existing_cidrs;
+  for (const auto& [direction, side] :
+       {std::pair<std::string_view, std::string_view>{"ingress", "from"}, {"egress", "to"}}) {
+    for (const Value& rule : old.items_at("spec", direction)) {
+      for (const Value& peer : rule.items_at(side)) {
+        existing_cidrs.push_back(peer.text_at("ipBlock", "cidr"));
+        for (const Value& except : peer.items_at("ipBlock", "except")) existing_cidrs.push_back(except.as_string());
+      }
+    }
+  }
+  validate_policy_spec(next, existing_cidrs, errors);
 }
 
 void warn_network_policy(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
@@ -366,12 +367,7 @@ void validate_ip_address(Context&, const Value& object, FieldErrors& errors) {
   const std::string_view group = parent.text_at("group"), space = parent.text_at("namespace");
   if (!group.empty()) errors.invalid_each(here.child("group"), group, dns_subdomain_errors(group));
   for (const std::string_view key : {"resource", "name"}) {
-    const std::string_view text = parent.text_at(key);
-    if (text.empty()) {
-      errors.required(here.child(key));
-    } else {
-      errors.invalid_each(here.child(key), text, path_segment_errors(text));
-    }
+    errors.require_valid(here.child(key), parent.text_at(key), path_segment_errors);
   }
   if (!space.empty()) errors.invalid_each(here.child("namespace"), space, path_segment_errors(space));
 }
@@ -401,6 +397,7 @@ const Hooks kIngressClassHooks = {.generation = Generation::Spec,
 const Hooks kNetworkPolicyHooks = {.generation = Generation::Spec,
                                    .defaults = default_network_policy,
                                    .validate = validate_network_policy,
+                                   .validate_update = validate_network_policy_update,
                                    .warn = warn_network_policy};
 const Hooks kServiceCidrHooks = {.status_metadata = StatusMetadata::KeepObjectAndDeletion,
                                  .validate = validate_service_cidr,

@@ -37,7 +37,7 @@ Value condition(Arena& arena, std::string_view type, std::string_view status, st
   return builder.build();
 }
 
-// Adds the condition, or replaces the one of its type; an unchanged status keeps its transition time.
+// Adds the condition, or replaces the one of its type; keeps the transition time if the status is unchanged.
 void set_condition(Context& context, Draft::Node status, std::string_view type, std::string_view value,
                    std::string_view reason, std::string_view message) {
   Value next = condition(context.arena, type, value, reason, message, context.now);
@@ -53,7 +53,7 @@ void set_condition(Context& context, Draft::Node status, std::string_view type, 
   status.append("conditions", next);
 }
 
-// matchLabelKeys of a term: for each label the pod has, an expression is added to the term's selector.
+// matchLabelKeys of a term: adds an expression to the term's selector for each of these labels that the pod has.
 void merge_label_keys(Arena& arena, Draft::Node term, const Value* labels) {
   if (labels == nullptr || !is_set(term.value(), "labelSelector")) return;
   for (const auto& [list, op] :
@@ -88,7 +88,8 @@ void merge_all_label_keys(Arena& arena, Draft::Node spec, const Value* labels) {
   for (Draft::Node constraint : spec.list("topologySpreadConstraints")) merge_label_keys(arena, constraint, labels);
 }
 
-void copy_app_armor(Arena& arena, Draft::Node pod) {
+// Copies the annotations for AppArmor to the containers' fields, and warns about those that do not match a field.
+void copy_app_armor(Context& context, Draft::Node pod) {
   const std::span<const Member> annotations = pod.value().members_at("metadata", "annotations");
   if (std::none_of(annotations.begin(), annotations.end(),
                    [](const Member& annotation) { return annotation.key.starts_with(kAppArmorPrefix); })) {
@@ -102,9 +103,13 @@ void copy_app_armor(Arena& arena, Draft::Node pod) {
     for (Draft::Node container : spec.list(list)) {
       if (is_set(sub(container.value(), "securityContext"), "appArmorProfile")) continue;
       const std::string key = std::string(kAppArmorPrefix) + std::string(container.value().text_at("name"));
-      const Value profile = app_armor_of_annotation(arena, notes.text_at(std::string_view(key)));
-      if (profile.is_null() || equal(profile, pod_profile)) continue;
-      container.child("securityContext").set("appArmorProfile", profile);
+      const Value* text = notes.find(key);
+      if (text == nullptr) continue;
+      const Value profile = app_armor_of_annotation(context.arena, text->as_string());
+      if (!profile.is_null() && equal(profile, pod_profile)) continue;
+      if (!profile.is_null()) container.child("securityContext").set("appArmorProfile", profile);
+      context.early_warnings.push_back("metadata.annotations[" + key +
+                                       "]: deprecated since v1.30; use the \"appArmorProfile\" field instead");
     }
   }
 }
@@ -112,7 +117,7 @@ void copy_app_armor(Arena& arena, Draft::Node pod) {
 void create_pod(Context& context, Draft::Node pod) {
   MapBuilder status(context.arena);
   status.add("phase", Value::string("Pending"));
-  // What was sent counts, though nothing else of the status does (GetPodQOS in PrepareForCreate).
+  // The only part of a sent status that is used (GetPodQOS in PrepareForCreate).
   const std::string_view sent = pod.value().text_at("status", "qosClass");
   status.add("qosClass", Value::string(sent.empty() ? qos_class(sub(pod.value(), "spec")) : sent));
   pod.set("status", status.build());
@@ -123,7 +128,7 @@ void create_pod(Context& context, Draft::Node pod) {
   }
   const Value labels = sub(pod.value(), "metadata", "labels");
   merge_all_label_keys(context.arena, pod.child("spec"), labels.is_null() ? nullptr : &labels);
-  copy_app_armor(context.arena, pod);
+  copy_app_armor(context, pod);
 }
 
 // --- Update ---
@@ -132,7 +137,7 @@ void update_pod(Context&, Draft::Node next, const Value& old) {
   drop_disabled_pod_fields(next.child("spec"), old.find("spec"));
 }
 
-// What only gates turn on that are off in v1.36; a status that has it keeps it.
+// Drops fields whose feature gates are off in v1.36; those already in use are kept.
 void drop_disabled_status_fields(Draft::Node status, const Value& before) {
   constexpr std::string_view kClaims = "nodeAllocatableResourceClaimStatuses";
   if (is_empty(before, kClaims)) status.remove(kClaims);
@@ -178,8 +183,8 @@ void keep_object_metadata(Draft::Node next, const Value& old) {
   }
 }
 
-// The old containers with the new ones' resources; those that were sent when they are not the same containers, for the
-// validation to refuse.
+// The old containers with the resources of the new ones; the containers as sent if they are not the same ones, for the
+// validation to reject.
 Value take_resources(Arena& arena, const Value& next, const Value& old, std::string_view list) {
   const std::span<const Value> wanted = next.items_at(list), before = old.items_at(list);
   ListBuilder containers(arena);
@@ -207,7 +212,7 @@ void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, cons
     drop_disabled_pod_fields(spec, old.find("spec"));
     return;
   }
-  // Resize. Containers that were added or removed are left for the validation to refuse.
+  // Resize. Added or removed containers are left for the validation to reject.
   const Value& before = sub(old, "spec");
   for (const std::string_view list : {"containers", "initContainers"}) {
     if (sent.items_at(list).size() != before.items_at(list).size()) return;
@@ -226,7 +231,7 @@ void update_pod_part(Context& context, Endpoint endpoint, Draft::Node next, cons
 
 // --- Validation ---
 
-// `old`: the pod that is updated; null: it is created.
+// `old` is the previous pod on update, null on create.
 void validate_pod_parts(Context& context, const Value& pod, const Value* old, FieldErrors& errors) {
   const Path at("spec"), metadata("metadata");
   const Value& spec = sub(pod, "spec");
@@ -307,14 +312,15 @@ void validate_removed_gates(const Value& next, const Value& old, const Path& at,
   for (const Value& gate : before) known.push_back(gate.text_at("name"));
   for (size_t i = now.size(); i-- > 0;) {
     const std::string_view name = now[i].text_at("name");
-    if (!known.add(name)) continue;  // Of several new ones with a name the last is named.
+    if (!known.add(name)) continue;  // Of several new gates with the same name the last is reported.
     const Path gate = at.item("schedulingGates", i);
     errors.forbidden(gate.child("name"),
                      "only deletion is allowed, but found new scheduling gate '" + std::string(name) + "'");
   }
 }
 
-// Whether a term has what it had, in the same place, and perhaps more. One of nothing matches no node, and stays.
+// Whether a term keeps all it had, in the same place, and only adds to it. An empty term matches no node, and must stay
+// empty.
 bool only_adds(const Value& next, const Value& old) {
   bool was_empty = true, is_empty = true;
   for (const std::string_view list : {"matchExpressions", "matchFields"}) {
@@ -329,7 +335,7 @@ bool only_adds(const Value& next, const Value& old) {
   return !was_empty || is_empty;
 }
 
-// While a pod is gated, where it may run can be narrowed.
+// While a pod is gated, its node selection may be narrowed.
 void validate_narrowing(Draft::Node munged, const Value& old, const Path& at, FieldErrors& errors) {
   const Value &selector = sub(munged.value(), "nodeSelector"), &before = sub(old, "nodeSelector");
   if (before.is_map()) {
@@ -392,7 +398,7 @@ void validate_pod_update(Context& context, const Value& next, const Value& old, 
   validate_removed_gates(spec, before, at, errors);
   if (semantic_equal(spec_type(), &spec, &before)) return;
 
-  // What may change is put back; what differs then may not.
+  // Restores what may change; any remaining difference is not allowed.
   Draft draft(context.arena, spec);
   Draft::Node munged = draft.root();
   for (const std::string_view list : {"containers", "initContainers"}) {
@@ -421,7 +427,7 @@ bool removed_resources(const Value& next, const Value& old, std::string_view lis
   return false;
 }
 
-// Puts back what a resize may change: cpu and memory of `holder`, which is a container or the spec of a pod.
+// Restores what a resize may change: cpu and memory of `holder`, a container or the spec of a pod.
 void mask_resources(Draft::Node holder, const Value& old) {
   if (!is_set(holder.value(), "resources") && is_empty(old, "resources")) return;
   Draft::Node resources = holder.child("resources");
@@ -437,7 +443,7 @@ void mask_resources(Draft::Node holder, const Value& old) {
   }
 }
 
-// The resources of the pod itself.
+// The pod-level resources.
 void validate_pod_level_resize(Draft::Node masked, const Value& spec, const Value& before, const Path& at,
                                FieldErrors& errors) {
   const auto has_resources = [](const Value& one) {
@@ -505,7 +511,7 @@ void validate_container_resizes(Draft::Node masked, const Value& before, const P
   }
 }
 
-// A node that resizes pods says what their running containers have.
+// A node that supports resizing reports the resources of running containers.
 bool node_resizes(const Value& pod) {
   for (const Value& status : pod.items_at("status", "containerStatuses")) {
     if (is_set(sub(status, "state"), "running")) return is_set(status, "resources");
@@ -561,7 +567,7 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
   validate_pod_annotation_updates(next, old, errors);
   const Path at("spec.ephemeralContainers");
   const types::Type& type = type_named("core/v1.EphemeralContainer");
-  std::unordered_map<std::string_view, const Value*, KeyHash> now;  // The last of each name.
+  std::unordered_map<std::string_view, const Value*, KeyHash> now;  // The last one of each name.
   for (const Value& container : next.items_at("spec", "ephemeralContainers")) {
     now.insert_or_assign(container.text_at("name"), &container);
   }
@@ -577,26 +583,6 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
   }
 }
 
-// An annotation that says what no field of the container said: it was made into one, or means nothing.
-void warn_about_app_armor(Context& context, const Value& pod, std::vector<std::string>& texts) {
-  const Value& annotations = sub(pod, "metadata", "annotations");
-  if (!annotations.is_map() || pod.text_at("spec", "os", "name") == "windows") return;
-  const Value& own = sub(pod, "spec", "securityContext", "appArmorProfile");
-  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    const std::span<const Value> containers = pod.items_at("spec", list), sent = context.sent.items_at("spec", list);
-    for (size_t i = 0; i < containers.size(); ++i) {
-      if (i < sent.size() && is_set(sub(sent[i], "securityContext"), "appArmorProfile")) continue;
-      const std::string key = std::string(kAppArmorPrefix) + std::string(containers[i].text_at("name"));
-      const Value* text = annotations.find(key);
-      if (text == nullptr) continue;
-      const Value profile = app_armor_of_annotation(context.arena, text->as_string());
-      if (!profile.is_null() && equal(profile, own)) continue;
-      texts.push_back("metadata.annotations[" + key +
-                      "]: deprecated since v1.30; use the \"appArmorProfile\" field instead");
-    }
-  }
-}
-
 void warn_pod_status(const Value& pod, std::vector<std::string>& texts) {
   const Path at("status");
   for (const std::string_view list : {"podIPs", "hostIPs"}) {
@@ -608,11 +594,10 @@ void warn_pod_status(const Value& pod, std::vector<std::string>& texts) {
   }
 }
 
-void warn_pod(Context& context, const Value& pod, const Value* old, std::vector<std::string>& texts) {
+void warn_pod(Context&, const Value& pod, const Value* old, std::vector<std::string>& texts) {
   if (old != nullptr) return;
   warn_about_name(pod, old, "this is used in the Pod's hostname", texts);
   const Path spec("spec"), metadata("metadata");
-  warn_about_app_armor(context, pod, texts);
   warn_about_pod(sub(pod, "spec"), pod.find("metadata"), spec, metadata, texts);
 }
 
@@ -691,7 +676,7 @@ void drop_disabled_pod_fields(Draft::Node spec, const Value* old_spec) {
         Draft::Node lifecycle = container.existing("lifecycle");
         if (!lifecycle || !lifecycle.has("stopSignal")) continue;
         lifecycle.remove("stopSignal");
-        // A lifecycle that held nothing else was never there.
+        // A lifecycle without other members counts as absent.
         if (lifecycle.value().count() == 0) container.remove("lifecycle");
       }
     }
@@ -722,11 +707,7 @@ Result<Unit> bind_pod(Context& context, Draft::Node pod, const Value& binding) {
   const std::string_view kind = binding.text_at("target", "kind"), node = binding.text_at("target", "name");
   if (!kind.empty() && kind != "Node") wrong.not_supported(Path("target.kind"), kind, {"Node", "<empty>"});
   if (node.empty()) wrong.required(Path("target.name"));
-  if (!wrong.empty()) {
-    std::string text;
-    for (const Cause& cause : wrong.all()) text += (text.empty() ? "" : ", ") + cause.field + ": " + cause.message;
-    return untyped(wrong.count() > 1 ? "[" + text + "]" : text);
-  }
+  if (!wrong.empty()) return untyped(aggregate_text(wrong.all()));
   const std::string name(pod.value().text_at("metadata", "name"));
   const auto refuse = [&](std::string_view why) {
     return conflict(GroupResource{"", "pods/binding"}, name, "pod " + name + std::string(why));

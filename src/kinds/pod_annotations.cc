@@ -1,7 +1,6 @@
-// Annotations of pods and of their templates that mean something, most of them since before there were fields for it.
+// Annotations of pods and templates with a meaning, most of them older than the corresponding fields.
 
-#include <charconv>
-
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/pod.h"
 #include "kinds/references.h"
@@ -14,14 +13,6 @@ constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/p
 constexpr std::string_view kSeccompContainer = "container.seccomp.security.alpha.kubernetes.io/";
 constexpr std::string_view kRuntimeDefault = "runtime/default", kUnconfined = "unconfined", kLocalhost = "localhost/";
 
-template <class Visit>
-void each_container(const Value& spec, const Path& at, Visit visit) {
-  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    const std::span<const Value> containers = spec.items_at(list);
-    for (size_t i = 0; i < containers.size(); ++i) visit(containers[i], at.item(list, i));
-  }
-}
-
 bool has_container(const Value& spec, std::string_view name) {
   bool found = false;
   each_container(spec, Path("spec"),
@@ -29,19 +20,17 @@ bool has_container(const Value& spec, std::string_view name) {
   return found;
 }
 
-// Of 32 bits, without a plus and without zeros in front.
+// A 32-bit integer without a plus sign and leading zeros.
 bool is_deletion_cost(std::string_view text) {
   if (text.empty()) return false;
   if (text[0] != '-' && (text[0] < '1' || text[0] > '9') && text != "0") return false;
-  int32_t cost = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  return error == std::errc() && end == text.data() + text.size();
+  return parse_number<int32_t>(text).has_value();
 }
 
 void validate_deletion_cost(const Value& annotations, const Value* old_metadata, const Path& at, FieldErrors& errors) {
   const Value* cost = annotations.find(kDeletionCost);
   if (cost == nullptr || is_deletion_cost(cost->as_string())) return;
-  // What was accepted before is not refused now.
+  // What was accepted before is not rejected now.
   const Value* before = old_metadata == nullptr ? nullptr : old_metadata->get("annotations", kDeletionCost);
   if (before != nullptr && !is_deletion_cost(before->as_string())) return;
   errors.invalid(at.key(kDeletionCost), *cost, "must be a 32bit integer");
@@ -60,7 +49,7 @@ void validate_app_armor_text(const Member& annotation, const Value& spec, const 
   errors.invalid(at, text, "invalid AppArmor profile name: " + go_quote(text));
 }
 
-// The annotation and the field say the same. `what`: "seccomp" or "apparmor".
+// The annotation and the field must match. `what` is "seccomp" or "apparmor".
 void validate_match(std::string_view text, const Value& profile, std::string_view what, const Path& at,
                     FieldErrors& errors) {
   const std::string_view type = profile.text_at("type");

@@ -25,7 +25,7 @@ void default_probe(Draft::Node container, std::string_view key) {
   probe.set_if_zero("successThreshold", Value::integer(1));
   probe.set_if_zero("failureThreshold", Value::integer(3));
   default_http_get(probe);
-  // grpc.service is a pointer whose absence means "".
+  // grpc.service is a pointer; absent means "".
   if (Draft::Node grpc = probe.existing("grpc")) grpc.set_default("service", Value::string(""));
 }
 
@@ -110,7 +110,7 @@ bool is_dropped_annotation(std::string_view key) {
   return false;
 }
 
-// A pod's own metadata or a template's: annotations of long ago never come back.
+// In the metadata of a pod or a template: long obsolete annotations are always dropped.
 void drop_init_annotations(Draft::Node holder) {
   if (holder.value().members_at("metadata", "annotations").empty()) return;
   std::vector<std::string_view> keys;
@@ -123,7 +123,7 @@ void drop_init_annotations(Draft::Node holder) {
   if (annotations.value().count() == 0) holder.child("metadata").remove("annotations");
 }
 
-// Missing requests are the limits.
+// Requests default to the limits.
 void default_requests_from_limits(Draft::Node container) {
   if (container.value().members_at("resources", "limits").empty()) return;
   Draft::Node resources = container.child("resources");
@@ -138,7 +138,7 @@ void default_requests_from_limits(Draft::Node container) {
 
 bool is_huge_pages(std::string_view name) { return name.starts_with("hugepages-"); }
 
-// Pod-level resources: what the containers say fills what the pod leaves open.
+// Pod-level resources default to the aggregate of the containers.
 void default_pod_resources(Arena& arena, Draft::Node spec) {
   const Value& given = sub(spec.value(), "resources");
   if (is_empty(given, "limits") && is_empty(given, "requests")) return;
@@ -179,7 +179,7 @@ void default_pod_resources(Arena& arena, Draft::Node spec) {
   }
 }
 
-// podIP alone, or different from the first of podIPs: it is the list.
+// podIP without podIPs, or different from the first of them, replaces the list.
 void mirror_first(Draft::Node object, std::string_view one, std::string_view list, std::string_view item_key) {
   const std::string_view single = object.value().text_at(one);
   const std::span<const Value> items = object.value().items_at(list);
@@ -204,7 +204,8 @@ void mirror_first(Draft::Node object, std::string_view one, std::string_view lis
 
 }  // namespace
 
-// The sum over containers (sidecars too) or the largest of the other init containers, as the scheduler counts.
+// The sum over containers (including sidecars) or the largest of the other init containers, as computed by the
+// scheduler.
 std::optional<Quantity> aggregate_resource(const Value& spec, std::string_view list, std::string_view resource) {
   bool any = false;
   Quantity sum, sidecars, largest_init;
@@ -240,7 +241,7 @@ void default_resource_list(Arena& arena, Draft::Node parent, std::string_view ke
     if (quantity.is_multiple_of(Quantity::kMilli)) continue;
     const std::string_view name = member.key;
     parent.child(key).set(name, Value::string(arena, quantity.rounded_up(Quantity::kMilli).text()));
-    return default_resource_list(arena, parent, key);  // The map was copied: look at the copy.
+    return default_resource_list(arena, parent, key);  // The map was copied: continue with the copy.
   }
 }
 
@@ -258,7 +259,7 @@ void default_pod_spec(Arena& arena, Draft::Node spec) {
   spec.set_default("securityContext", Value::empty_map());
   spec.set_default("terminationGracePeriodSeconds", Value::integer(30));
   spec.set_if_zero("schedulerName", Value::string("default-scheduler"));
-  // The two names of one field.
+  // Two names of the same field.
   const std::string_view account = spec.value().text_at("serviceAccountName"),
                          alias = spec.value().text_at("serviceAccount");
   if (account.empty() && !alias.empty()) {

@@ -1,4 +1,4 @@
-// Validation of a PodSpec, in the order of upstream's ValidatePodSpec.
+// Validation of a PodSpec, in the order of kube-apiserver's ValidatePodSpec.
 
 #include <algorithm>
 
@@ -69,7 +69,7 @@ bool is_subdomain_with_underscore(std::string_view text) {
   size_t start = 0;
   for (size_t i = 0; i <= plain.size(); ++i) {
     if (i < plain.size() && plain[i] != '.') {
-      // An underscore may stand where a letter may, and in front of a label.
+      // An underscore may be used like a letter, and in front of a label.
       if (plain[i] == '_') plain[i] = i == start && i + 1 < plain.size() && plain[i + 1] != '.' ? 'a' : '-';
       continue;
     }
@@ -246,7 +246,7 @@ void validate_pod_resources(const Value& spec, const Path& at, FieldErrors& erro
   }
 }
 
-// A variable is read from a file in a directory of the pod.
+// fileKeyRef must refer to an emptyDir volume of the pod.
 void validate_file_volumes(const Value& spec, const Path& at, FieldErrors& errors) {
   for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     const std::span<const Value> containers = spec.items_at(list);
@@ -257,7 +257,7 @@ void validate_file_volumes(const Value& spec, const Path& at, FieldErrors& error
         if (!is_set(sub(variables[j], "valueFrom"), "fileKeyRef")) continue;
         const Path variable = container.item("env", j), where = variable.child("valueFrom.fileKeyRef.volumeName");
         const std::string_view name = variables[j].text_at("valueFrom", "fileKeyRef", "volumeName");
-        const Value* found = nullptr;  // The last one of that name.
+        const Value* found = nullptr;  // The last one with that name.
         for (const Value& volume : spec.items_at("volumes")) {
           if (volume.text_at("name") == name) found = &volume;
         }
@@ -271,7 +271,7 @@ void validate_file_volumes(const Value& spec, const Path& at, FieldErrors& error
   }
 }
 
-// Windows: containers that run as processes of the host are all of a pod's containers, and share its network.
+// Windows: either all containers of a pod are host processes or none, and they share the host's network.
 void validate_host_processes(const Value& spec, const PodOptions& options, const Path& at, FieldErrors& errors) {
   const Value* pod = spec.get("securityContext", "windowsOptions", "hostProcess");
   if (pod != nullptr && !pod->is_bool()) pod = nullptr;

@@ -1,4 +1,4 @@
-// What the status of a pod may say (ValidatePodStatusUpdate of Kubernetes).
+// Validation of the status of a pod (ValidatePodStatusUpdate of Kubernetes).
 
 #include <algorithm>
 #include <set>
@@ -18,7 +18,7 @@ bool has_code(const Value& codes, int64_t exit_code) {
                              [&](const Value& code) { return code.is_int() && code.as_int() == exit_code; });
 }
 
-// The action of the first rule of a container that is about this exit code; empty: there is none.
+// The action of the container's first rule that matches this exit code; empty if there is none.
 std::string_view restart_action(const Value& container, int64_t exit_code) {
   for (const Value& rule : container.items_at("restartPolicyRules")) {
     const Value& codes = sub(rule, "exitCodes");
@@ -47,8 +47,8 @@ bool all_may_restart(const Value& spec) {
   return false;
 }
 
-// A container that ended for good does not run again. `containers` names the list of the spec; none of it may run again
-// where it is empty.
+// A container that has terminated for good must not run again. `containers` is the name of the list in the spec; if
+// empty, none of the containers may run again.
 void validate_transitions(const Value& next, const Value& old, std::string_view statuses, std::string_view containers,
                           FieldErrors& errors) {
   const Path at("status");
@@ -125,14 +125,10 @@ void validate_extended_claim(const Value& pod, FieldErrors& errors) {
     }
   }
   const std::string_view claim = status.text_at("resourceClaimName");
-  if (claim.empty()) {
-    errors.required(at.child("resourceClaimName"));
-  } else {
-    errors.invalid_each(at.child("resourceClaimName"), claim, dns_subdomain_errors(claim));
-  }
+  errors.require_valid(at.child("resourceClaimName"), claim, dns_subdomain_errors);
 }
 
-// Addresses that were there already may stay what they are.
+// Existing addresses may stay as they are.
 void validate_addresses(const Value& status, const Value& before, std::string_view list, FieldErrors& errors) {
   const Path at("status");
   const std::span<const Value> ips = status.items_at(list), old = before.items_at(list);
@@ -144,7 +140,7 @@ void validate_addresses(const Value& status, const Value& before, std::string_vi
     const std::string_view ip = ips[i].text_at("ip");
     texts.push_back(ip);
     shown += (i == 0 ? "{\"IP\":" : ",{\"IP\":") + Shown(ip).text() + "}";
-    if (!known.contains(ip)) validate_ip(ip, at.item(list, i), errors);
+    validate_ip(ip, at.item(list, i), errors, known);
   }
   validate_ip_families(texts, at.child(list), Shown::verbatim(shown + "]"), errors);
 }
@@ -163,7 +159,7 @@ void validate_conditions(const Value& status, FieldErrors& errors) {
   }
 }
 
-// Who a container runs as.
+// The user that a container runs as.
 void validate_user(const Value& status, std::string_view os, const Path& at, FieldErrors& errors) {
   const Value& linux_user = sub(status, "user", "linux");
   if (linux_user.is_null()) return;
@@ -189,7 +185,7 @@ bool is_claimed(const Value& container, std::string_view name) {
   return false;
 }
 
-// How the devices of a container are. `containers`: the list of the spec.
+// The health of a container's devices. `containers` is the list in the spec.
 void validate_health(const Value& status, std::span<const Value> containers, const Path& at, FieldErrors& errors) {
   const auto container =
       std::ranges::find_if(containers, [&](const Value& one) { return one.text_at("name") == status.text_at("name"); });

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/ip.h"
 #include "kinds/names.h"
@@ -157,7 +158,7 @@ void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::stri
   }
 }
 
-// A file inside a volume, and what puts it there.
+// A file inside a volume, and its source.
 struct Projection {
   std::string path, source;
 
@@ -267,7 +268,7 @@ void warn_about_environment(const Value& container, const Path& at, std::vector<
       names.push_back(name);
       continue;
     }
-    // PATH=$(PATH):/more refers to the earlier one; everything else hides it.
+    // PATH=$(PATH):/more refers to the earlier one; anything else hides it.
     const std::string reference = "$(" + std::string(name) + ")";
     const bool extends =
         !is_set(variables[i], "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
@@ -282,13 +283,13 @@ struct NamedPort {
   std::string where;
 };
 
-// Ports of a pod that claim the same thing. What they are compared with is looked up, and there is an end to what is
-// said: clients are sent about 4 KB of warnings, however many there are.
+// Conflicting ports of a pod. Finds conflicts by lookup and limits the number of warnings: clients are sent about 4 KB
+// of them in total.
 class PortClaims {
  public:
   explicit PortClaims(std::vector<std::string>& texts) : texts_(texts) {}
 
-  // Says where `port`, which is the next in `all`, meets one before it.
+  // Warns about conflicts between `port`, the next one in `all`, and earlier ones.
   void add(const Value& port, const Path& here, const std::vector<NamedPort>& all) {
     const int64_t number = port.int_at_or(0, "hostPort");
     const std::string_view ip = port.text_at("hostIP");
@@ -300,7 +301,7 @@ class PortClaims {
       for (size_t i = 0; i < most; ++i) met.emplace_back(others[i], what);
     };
     if (number == 0) {
-      // Whatever is on the same port overlaps, on the host or not; what is the same in everything is a duplicate.
+      // The same port overlaps, on the host or not; if everything is equal, it is a duplicate.
       meets(same.all, "overlapping");
     } else {
       meets(there.by_ip[ip], "duplicate");
@@ -325,7 +326,7 @@ class PortClaims {
 
  private:
   static constexpr size_t kMostWarnings = 200;
-  // Places in the list of all ports.
+  // Positions in the list of all ports.
   struct OnHost {
     std::vector<size_t> all, with_ip, without_ip;
     std::unordered_map<std::string_view, std::vector<size_t>, KeyHash> by_ip;
@@ -354,14 +355,6 @@ void warn_about_ports(const Value& container, const Path& at, std::vector<NamedP
     }
     claims.add(port, here, all);
     all.push_back({&port, here.text()});
-  }
-}
-
-template <class Visit>
-void each_container(const Value& spec, const Path& at, Visit visit) {
-  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    const std::span<const Value> containers = spec.items_at(list);
-    for (size_t i = 0; i < containers.size(); ++i) visit(containers[i], at.item(list, i));
   }
 }
 
@@ -456,10 +449,9 @@ void warn_about_name(const Value& object, const Value* old, std::string_view wha
   if (old != nullptr) return;
   const Messages messages = dns_label_errors(object.text_at("metadata", "name"));
   if (messages.empty()) return;
-  std::string list;
-  for (const std::string& message : messages) list += (list.empty() ? "" : " ") + message;
   texts.push_back("metadata.name: " + std::string(what) +
-                  ", which can result in surprising behavior; a DNS label is recommended: [" + list + "]");
+                  ", which can result in surprising behavior; a DNS label is recommended: [" + join(messages, " ") +
+                  "]");
 }
 
 }  // namespace holdfast::kinds

@@ -1,4 +1,4 @@
-// Quantities of objects, which the codec has already checked. Private to the module.
+// Quantities in objects, already validated by the codec. Private to the module.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace holdfast::kinds {
 
 using codec::Quantity;
 
-// Zero when the value is absent or no quantity.
+// Zero if the value is absent or not a quantity.
 inline Quantity quantity_of(const Value* value) {
   if (value == nullptr || !value->is_string()) return {};
   Result<Quantity> quantity = Quantity::parse(value->as_string());

@@ -91,11 +91,7 @@ void validate_binding(const Value& object, bool namespaced, FieldErrors& errors)
     validate_enum(reference, "kind", {"ClusterRole"}, at, errors);
   }
   const std::string_view name = reference.text_at("name");
-  if (name.empty()) {
-    errors.required(at.child("name"));
-  } else {
-    errors.invalid_each(at.child("name"), name, path_segment_errors(name));
-  }
+  errors.require_valid(at.child("name"), name, path_segment_errors);
   const std::span<const Value> subjects = object.items_at("subjects");
   const Path list("subjects");
   for (size_t i = 0; i < subjects.size(); ++i) validate_subject(subjects[i], namespaced, list.index(i), errors);
@@ -106,7 +102,7 @@ void validate_role_ref_kept(const Value& next, const Value& old, FieldErrors& er
   bool same = true;
   for (const std::string_view key : {"apiGroup", "kind", "name"}) same = same && now.text_at(key) == was.text_at(key);
   if (same) return;
-  // The internal struct, as Go prints it.
+  // The internal struct as printed by Go.
   errors.invalid(Path("roleRef"),
                  Shown::verbatim("{\"APIGroup\":" + codec::encode_json_string(now.text_at("apiGroup")) +
                                  ",\"Kind\":" + codec::encode_json_string(now.text_at("kind")) +

@@ -18,7 +18,7 @@ constexpr std::string_view kResources[] = {"limits.cpu",   "limits.ephemeral-sto
 constexpr std::string_view kByteDivisors[] = {"1",   "1k",  "1M",  "1G",  "1T",  "1P", "1E",
                                               "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
 
-// Splits metadata.labels['key']; false when there is no subscript.
+// Splits metadata.labels['key']; false if there is no subscript.
 bool split_subscript(std::string_view path, std::string_view& base, std::string_view& subscript) {
   if (!path.ends_with("']")) return false;
   const size_t open = path.find("['");

@@ -138,7 +138,7 @@ void report_problem(const expressions::Expression& compiled, std::string_view sh
   errors.invalid(at, shown, compiled.problem);
 }
 
-// `shown` is the value of the error, if that is not the expression itself.
+// `shown` is the value shown in the error, if that is not the expression itself.
 void validate_expression(Compiler& compiler, std::string_view text, Purpose purpose, const Path& at,
                          FieldErrors& errors, std::string_view shown = {}) {
   report_problem(compiler.compile(text, purpose), shown.empty() ? text : shown, at, errors);
@@ -184,7 +184,7 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
   }
   const Value& reference = sub(config, "service");
   const Path here = at.child("service");
-  // Kubernetes hands the two over in the wrong order: the one that is there is the one that is missed.
+  // kube-apiserver passes the two in the wrong order: it reports the one that is present.
   if (reference.text_at("namespace").empty()) errors.required(here.child("name"));
   if (reference.text_at("name").empty()) errors.required(here.child("namespace"));
   const int64_t port = reference.int_at_or(443, "port");
@@ -196,8 +196,7 @@ void validate_client_config(const Value& config, const Path& at, FieldErrors& er
 
 void validate_hook_name(std::string_view name, const Path& at, FieldErrors& errors) {
   if (name.empty()) return errors.required(at);
-  std::string joined;
-  for (const std::string& message : dns_subdomain_errors(name)) joined += (joined.empty() ? "" : ",") + message;
+  const std::string joined = join(dns_subdomain_errors(name), ",");
   if (!joined.empty()) return errors.invalid(at, name, joined);
   if (std::count(name.begin(), name.end(), '.') < 2) {
     errors.invalid(at, name, "should be a domain with at least three segments separated by dots");
@@ -322,7 +321,7 @@ bool is_cel_identifier(std::string_view name) {
   return c_identifier_errors(name).empty() && !contains(kReserved, name);
 }
 
-// What policies of both kinds have in common, with `variables` compiled for what follows.
+// The common part of both policy kinds; compiles `variables` for the expressions that follow.
 void validate_policy_spec(const Value& spec, Compiler& compiler, const Path& at, FieldErrors& errors,
                           void (*validate_rules)(const Value& match, const Path& at, FieldErrors& errors) = nullptr) {
   if (!is_set(spec, "failurePolicy")) {
@@ -429,7 +428,7 @@ void validate_validating_policy(Context&, const Value& object, FieldErrors& erro
   validate_audit_annotations(spec, object.text_at("metadata", "name"), compiler, at, errors);
 }
 
-// A delete has nothing to mutate.
+// There is nothing to mutate on DELETE.
 void validate_mutable_operations(const Value& match, const Path& at, FieldErrors& errors) {
   for (const Value& rule : match.items_at("resourceRules")) {
     for (const Value& operation : rule.items_at("operations")) {
@@ -486,11 +485,7 @@ void validate_policy_binding(Context&, const Value& object, FieldErrors& errors)
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   const std::string_view name = spec.text_at("policyName");
-  if (name.empty()) {
-    errors.required(at.child("policyName"));
-  } else {
-    errors.invalid_each(at.child("policyName"), name, dns_subdomain_errors(name));
-  }
+  errors.require_valid(at.child("policyName"), name, dns_subdomain_errors);
   if (is_set(spec, "paramRef")) {
     const Value& reference = sub(spec, "paramRef");
     const Path here = at.child("paramRef");

@@ -62,7 +62,7 @@ void validate_strategy(const Value& strategy, const Path& at, FieldErrors& error
     }
     validate_at_most_100_percent(unavailable, rolling_at.child("maxUnavailable"), errors);
   } else {
-    // The internal struct, as Go prints it.
+    // The internal struct as printed by Go.
     std::string rolling = "null";
     if (is_set(strategy, "rollingUpdate")) {
       const Value& given = sub(strategy, "rollingUpdate");
@@ -189,7 +189,7 @@ void validate_replication_controller(Context& context, const Value& object, Fiel
   validate_lasting_template(context, pod_template, "ReplicationController", here, errors);
 }
 
-// Of an update: upstream looks at the template that it had.
+// On update, kube-apiserver warns about the old template.
 void warn_replication_controller(Context& context, const Value& object, const Value* old,
                                  std::vector<std::string>& texts) {
   if (old == nullptr) return warn_workload(context, object, old, texts);
@@ -198,7 +198,7 @@ void warn_replication_controller(Context& context, const Value& object, const Va
   warn_about_pod_template(sub(*old, "spec", "template"), Path("spec.template"), texts);
 }
 
-// Upstream's declared rules have none for generateName.
+// Declarative validation has no rule for generateName.
 Messages name_of_replication_controller(std::string_view name, bool prefix) {
   return prefix ? Messages{} : name_is_dns_subdomain(name, false);
 }

@@ -1,4 +1,4 @@
-// Amounts of resources: their names and quantities, requirements of containers, LimitRange and ResourceQuota.
+// Resource names and quantities, requirements of containers, LimitRange and ResourceQuota.
 
 #include <algorithm>
 #include <cstdio>
@@ -44,10 +44,7 @@ constexpr std::string_view kScopes[] = {
 
 bool is_huge_pages(std::string_view name) { return name.starts_with("hugepages-"); }
 bool has_slash(std::string_view name) { return name.find('/') != std::string_view::npos; }
-bool is_native(std::string_view name) {
-  return !has_slash(name) || name.find("kubernetes.io/") != std::string_view::npos;
-}
-bool may_overcommit(std::string_view name) { return is_native(name) && !is_huge_pages(name); }
+bool may_overcommit(std::string_view name) { return is_native_resource(name) && !is_huge_pages(name); }
 
 bool is_quota_resource(std::string_view name) {
   return contains(kStandard, name) || is_huge_pages(name) || name.starts_with("requests.hugepages-");
@@ -74,7 +71,7 @@ void validate_huge_pages(std::string_view name, const Value& quantity, const Pat
 void validate_claim_names(std::span<const Value> claims, std::span<const Value> pod_claims, const Path& at,
                           FieldErrors& errors) {
   std::unordered_set<std::string, KeyHash> seen;                   // "name" and "name/request".
-  std::unordered_map<std::string_view, size_t, KeyHash> requests;  // How many requests of a claim were seen.
+  std::unordered_map<std::string_view, size_t, KeyHash> requests;  // Number of requests seen per claim.
   std::vector<std::string_view> known;
   for (const Value& claim : pod_claims) {
     if (!claim.text_at("name").empty()) known.push_back(claim.text_at("name"));
@@ -111,7 +108,7 @@ void validate_claim_names(std::span<const Value> claims, std::span<const Value> 
       seen.insert(std::move(key));
     }
     if (std::binary_search(known.begin(), known.end(), std::string_view(name))) continue;
-    // Each error names all of them: stop at some point.
+    // Each error lists all names: stop after a limit.
     const bool in_full = reported < limits::kReportedBytes;
     reported += all_known.size();
     errors.not_found(here, name,
@@ -181,7 +178,7 @@ void validate_limit_item(const Value& item, const Path& at, FieldErrors& errors)
     const Value* limit = type == "Pod" ? nullptr : item.get("default", name);
     const Value* request = type == "Pod" ? nullptr : item.get("defaultRequest", name);
     const Value* ratio = item.get("maxLimitRequestRatio", name);
-    // The first is greater than the second, where both are given.
+    // Reports an error if the first is greater than the second, and both are given.
     const auto compare = [&](const Value* a, std::string_view a_name, const Value* b, std::string_view b_name,
                              std::string_view list, const Value* shown) {
       if (a == nullptr || b == nullptr || quantity_of(a) <= quantity_of(b)) return;
@@ -375,7 +372,7 @@ void validate_container_resource_name(std::string_view name, const Path& at, Fie
     if (!contains(kCompute, name) && !is_huge_pages(name)) {
       errors.invalid(at, name, "must be a standard resource for containers");
     }
-  } else if (!is_native(name) && !is_extended_resource(name)) {
+  } else if (!is_native_resource(name) && !is_extended_resource(name)) {
     errors.invalid(at, name, "doesn't follow extended resource name standard");
   }
 }

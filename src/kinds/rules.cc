@@ -1,4 +1,4 @@
-// Every built-in kind with rules of its own, in one table.
+// The table of all built-in kinds with their own rules.
 
 #include <algorithm>
 
@@ -34,26 +34,26 @@ constexpr Rules kRules[] = {
      .plural = "namespaces",
      .hooks = &kNamespaceHooks,
      .has_status = true,
-     .delete_answers_object = true,
+     .delete_returns_object = true,
      .deletion = Deletion::Namespace},
     {.group = "", .plural = "nodes", .hooks = &kNodeHooks, .has_status = true},
     {.group = "",
      .plural = "persistentvolumeclaims",
      .hooks = &kPersistentVolumeClaimHooks,
      .has_status = true,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = "",
      .plural = "persistentvolumes",
      .hooks = &kPersistentVolumeHooks,
      .has_status = true,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = "",
      .plural = "pods",
      .hooks = &kPodHooks,
      .has_status = true,
-     .delete_answers_object = true,
+     .delete_returns_object = true,
      .deletion = Deletion::Graceful},
-    {.group = "", .plural = "podtemplates", .hooks = &kPodTemplateHooks, .delete_answers_object = true},
+    {.group = "", .plural = "podtemplates", .hooks = &kPodTemplateHooks, .delete_returns_object = true},
     {.group = "",
      .plural = "replicationcontrollers",
      .hooks = &kReplicationControllerHooks,
@@ -63,15 +63,15 @@ constexpr Rules kRules[] = {
      .plural = "resourcequotas",
      .hooks = &kResourceQuotaHooks,
      .has_status = true,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = "", .plural = "secrets", .hooks = &kSecretHooks},
-    {.group = "", .plural = "serviceaccounts", .hooks = &kServiceAccountHooks, .delete_answers_object = true},
+    {.group = "", .plural = "serviceaccounts", .hooks = &kServiceAccountHooks, .delete_returns_object = true},
     {.group = "",
      .plural = "services",
      .hooks = &kServiceHooks,
      .has_status = true,
      .put_creates = true,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
 
     {.group = kApps, .plural = "controllerrevisions", .hooks = &kControllerRevisionHooks},
     {.group = kApps, .plural = "daemonsets", .hooks = &kDaemonSetHooks, .has_status = true},
@@ -106,27 +106,27 @@ constexpr Rules kRules[] = {
      .plural = "csidrivers",
      .hooks = &kCsiDriverHooks,
      .unconditional_update = false,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = kStorage,
      .plural = "csinodes",
      .hooks = &kCsiNodeHooks,
      .unconditional_update = false,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = kStorage,
      .plural = "csistoragecapacities",
      .hooks = &kCsiStorageCapacityHooks,
      .unconditional_update = false},
-    {.group = kStorage, .plural = "storageclasses", .hooks = &kStorageClassHooks, .delete_answers_object = true},
+    {.group = kStorage, .plural = "storageclasses", .hooks = &kStorageClassHooks, .delete_returns_object = true},
     {.group = kStorage,
      .plural = "volumeattachments",
      .hooks = &kVolumeAttachmentHooks,
      .has_status = true,
      .unconditional_update = false,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = kStorage,
      .plural = "volumeattributesclasses",
      .hooks = &kVolumeAttributesClassHooks,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
 
     {.group = kRegistration,
      .plural = "mutatingadmissionpolicies",
@@ -185,17 +185,17 @@ constexpr Rules kRules[] = {
      .hooks = &kPriorityLevelConfigurationHooks,
      .has_status = true},
 
-    {.group = kDevices, .plural = "deviceclasses", .hooks = &kDeviceClassHooks, .delete_answers_object = true},
+    {.group = kDevices, .plural = "deviceclasses", .hooks = &kDeviceClassHooks, .delete_returns_object = true},
     {.group = kDevices,
      .plural = "resourceclaims",
      .hooks = &kResourceClaimHooks,
      .has_status = true,
-     .delete_answers_object = true},
+     .delete_returns_object = true},
     {.group = kDevices,
      .plural = "resourceclaimtemplates",
      .hooks = &kResourceClaimTemplateHooks,
-     .delete_answers_object = true},
-    {.group = kDevices, .plural = "resourceslices", .hooks = &kResourceSliceHooks, .delete_answers_object = true},
+     .delete_returns_object = true},
+    {.group = kDevices, .plural = "resourceslices", .hooks = &kResourceSliceHooks, .delete_returns_object = true},
 };
 
 constexpr std::string_view kStatus[] = {"status"};
@@ -229,7 +229,7 @@ ResetFields reset_fields(const types::Resource& resource, Endpoint endpoint) {
       if (request) return {.reset = kRequestStatus};
       if (rules.plural == "pods") return {.reset = kPodStatus};
       if (rules.plural == "deployments") return {.reset = kDeploymentStatus};
-      // Those of which labels, annotations, finalizers and owners stay.
+      // Kinds that keep labels, annotations, finalizers and owners.
       if (rules.hooks != nullptr && rules.hooks->status_metadata >= StatusMetadata::KeepObject) {
         return {.reset = kSpecAndMetadata};
       }
@@ -240,7 +240,7 @@ ResetFields reset_fields(const types::Resource& resource, Endpoint endpoint) {
       return {.reset = kRequestApproval};
     case Endpoint::EphemeralContainers:
     case Endpoint::Resize:
-      return {};  // Upstream has filters for these, which nothing asks.
+      return {};  // Upstream has filters for these, but nothing uses them.
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
 
@@ -61,7 +62,7 @@ void validate_weight(const Value& term, const Path& at, FieldErrors& errors) {
   if (weight <= 0 || weight > 100) errors.invalid(at.child("weight"), weight, "must be in the range 1-100");
 }
 
-// Keys must be label keys, in the selector no other way, and not in both lists.
+// Keys must be valid label keys, not otherwise used in the selector, and not in both lists.
 void validate_label_keys(const Value& holder, const Path& at, FieldErrors& errors) {
   const std::span<const Value> match = holder.items_at("matchLabelKeys"),
                                mismatch = holder.items_at("mismatchLabelKeys");
@@ -76,7 +77,7 @@ void validate_label_keys(const Value& holder, const Path& at, FieldErrors& error
       errors.invalid_each(at.item(list, i), keys[i], qualified_name_errors(keys[i].as_string()));
     }
   }
-  // Of each matchLabelKey the selector has one expression already, made from it.
+  // For each matchLabelKey the selector already has the one expression made from it.
   Names selected;
   for (const Member& label : holder.members_at("labelSelector", "matchLabels")) selected.push_back(label.key);
   for (const Value& expression : holder.items_at("labelSelector", "matchExpressions")) {
@@ -170,8 +171,7 @@ void validate_tolerations(std::span<const Value> tolerations, const Path& at, Fi
       errors.invalid(here.child("effect"), effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
     }
     if (op == "Equal" || op.empty()) {
-      std::string joined;
-      for (const std::string& message : label_value_errors(value)) joined += (joined.empty() ? "" : ";") + message;
+      const std::string joined = join(label_value_errors(value), ";");
       if (!joined.empty()) errors.invalid(here.child("operator"), value, joined);
     } else if (op == "Exists") {
       if (!value.empty()) {

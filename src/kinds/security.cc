@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "kinds/internal.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
@@ -69,28 +71,27 @@ void validate_app_armor(const Value& context, const Path& at, FieldErrors& error
 // Segments of letters, digits, '-' and '_', separated by '.' or '/'.
 bool is_sysctl(std::string_view name) {
   if (name.size() > 253) return false;
-  const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   bool start = true;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (c == '.' || c == '/') {
-      if (start || !word(name[i - 1])) return false;
+      if (start || !is_lower_alnum(name[i - 1])) return false;
       start = true;
       continue;
     }
-    if (!word(c) && (start || (c != '-' && c != '_'))) return false;
+    if (!is_lower_alnum(c) && (start || (c != '-' && c != '_'))) return false;
     start = false;
   }
-  return !start && word(name.back());
+  return !start && is_lower_alnum(name.back());
 }
 
-// What a pod has of its own: which one of a kernel's namespaces a sysctl belongs to.
+// The kernel namespace that a sysctl belongs to.
 enum class KernelNamespace : uint8_t { None, Ipc, Net };
 KernelNamespace namespace_of(std::string_view sysctl) {
   constexpr std::string_view kIpc[] = {
       "kernel.sem",    "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm", "kernel.shm_rmid_forced",
       "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.msg"};
-  // The first separator decides what the others are: a/b.c is a.b/c.
+  // The first separator determines the meaning of the others: a/b.c is a.b/c.
   std::string name(sysctl);
   if (const size_t first = name.find_first_of("./"); first != std::string::npos && name[first] == '/') {
     for (char& c : name) c = c == '/' ? '.' : c == '.' ? '/' : c;
@@ -125,8 +126,6 @@ void validate_sysctls(const Value& spec, const Value& context, const Path& at, F
   }
 }
 
-constexpr bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // Labels of letters, digits and dashes, separated by dots.
 bool is_dns_domain(std::string_view text) {
   for (const std::string_view label : split(text, '.')) {
@@ -136,9 +135,9 @@ bool is_dns_domain(std::string_view text) {
   return true;
 }
 
-// At most 15 characters, none of them special, the first no dot.
+// At most 15 characters, none of them special, not starting with a dot.
 bool is_netbios_domain(std::string_view text) {
-  const auto characters = std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
+  const size_t characters = count_characters(text);
   return characters >= 1 && characters <= 15 && text.front() != '.' &&
          text.find_first_of("\\/:*?\"<>|") == std::string_view::npos;
 }
@@ -189,15 +188,11 @@ void validate_windows_options(const Value& context, const Path& at, FieldErrors&
 constexpr std::string_view kNotOnWindows = "cannot be set for a windows pod";
 
 template <class Visit>
-void each_container(const Value& spec, const Path& at, Visit visit) {
-  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    const std::span<const Value> containers = spec.items_at(list);
-    for (size_t i = 0; i < containers.size(); ++i) {
-      if (!is_set(containers[i], "securityContext")) continue;
-      const Path container = at.item(list, i);
-      visit(sub(containers[i], "securityContext"), container.child("securityContext"));
-    }
-  }
+void each_security_context(const Value& spec, const Path& at, Visit visit) {
+  each_container(spec, at, [&](const Value& container, const Path& here) {
+    if (!is_set(container, "securityContext")) return;
+    visit(sub(container, "securityContext"), here.child("securityContext"));
+  });
 }
 
 void validate_windows(const Value& spec, const Path& at, FieldErrors& errors) {
@@ -217,7 +212,7 @@ void validate_windows(const Value& spec, const Path& at, FieldErrors& errors) {
   forbid(spec, at, {"shareProcessNamespace"});
   forbid(context, context_at,
          {"runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"});
-  each_container(spec, at, [&](const Value& own, const Path& where) {
+  each_security_context(spec, at, [&](const Value& own, const Path& where) {
     forbid(own, where,
            {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem",
             "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"});
@@ -229,7 +224,7 @@ void validate_linux(const Value& spec, const Path& at, FieldErrors& errors) {
   if (is_set(sub(spec, "securityContext"), "windowsOptions")) {
     errors.forbidden(at.child("securityContext.windowsOptions"), kText);
   }
-  each_container(spec, at, [&](const Value& own, const Path& where) {
+  each_security_context(spec, at, [&](const Value& own, const Path& where) {
     if (is_set(own, "windowsOptions")) errors.forbidden(where.child("windowsOptions"), kText);
   });
 }

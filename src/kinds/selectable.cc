@@ -67,7 +67,7 @@ std::string_view value_of(Arena& arena, std::string_view kind, std::string_view 
       const std::span<const Value> ips = object.items_at("status", "podIPs");
       return ips.empty() ? std::string_view{} : ips[0].text_at("ip");
     }
-    if (name == "status.podIPs") return {};  // Accepted, and never set: upstream has no value for it.
+    if (name == "status.podIPs") return {};  // Accepted but never set: upstream has no value for it.
   }
   if (kind == "Node") return shown(arena, at_path(object, name), "false");
   if (kind == "ReplicationController") return shown(arena, at_path(object, name), "0");

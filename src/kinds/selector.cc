@@ -1,7 +1,8 @@
-// metav1.LabelSelector: its validation, and whether it selects.
+// metav1.LabelSelector: validation, matching and its text.
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "codec/json.h"
 #include "kinds/hooks.h"
 
@@ -56,6 +57,49 @@ bool selects(const Value* selector, const Value* labels) {
   }
   return true;
 }
+
+namespace {
+
+using KeyedTexts = std::vector<std::pair<std::string_view, std::string>>;
+
+KeyedTexts texts_of(std::span<const Member> labels) {
+  KeyedTexts texts;
+  for (const Member& label : labels) {
+    const std::string_view value = label.value.is_string() ? label.value.as_string() : std::string_view();
+    texts.emplace_back(label.key, std::string(label.key) + "=" + std::string(value));
+  }
+  return texts;
+}
+
+std::string joined(KeyedTexts texts) {
+  std::stable_sort(texts.begin(), texts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return join(texts, ",", [](const auto& keyed) { return keyed.second; });
+}
+
+}  // namespace
+
+std::string selector_text(const Value* selector) {
+  if (selector == nullptr) return "";
+  KeyedTexts texts = texts_of(selector->members_at("matchLabels"));
+  for (const Value& expression : selector->items_at("matchExpressions")) {
+    const std::string_view key = expression.text_at("key"), op = expression.text_at("operator");
+    std::vector<std::string_view> values;
+    for (const Value& value : expression.items_at("values")) {
+      values.push_back(value.is_string() ? value.as_string() : std::string_view());
+    }
+    std::sort(values.begin(), values.end());
+    std::string text;
+    if (op == "In" || op == "NotIn") {
+      text = std::string(key) + (op == "In" ? " in (" : " notin (") + join(values, ",") + ")";
+    } else if (op == "Exists" || op == "DoesNotExist") {
+      text = (op == "Exists" ? "" : "!") + std::string(key);
+    }
+    texts.emplace_back(key, std::move(text));
+  }
+  return joined(std::move(texts));
+}
+
+std::string selector_text(std::span<const Member> labels) { return joined(texts_of(labels)); }
 
 Shown shown_sorted(const Value* map) {
   if (map == nullptr || map->is_null()) return Shown(Value::null());

@@ -1,4 +1,4 @@
-// Service: defaults, strategy, validation. Its addresses and ports: service_claims.cc.
+// Service: defaults, strategy, validation. For addresses and ports see service_claims.cc.
 
 #include "kinds/service.h"
 
@@ -56,7 +56,8 @@ bool same_texts(std::span<const Value> a, std::span<const Value> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Value& x, const Value& y) { return equal(x, y); });
 }
 
-// An ExternalName has no traffic policy; kube-apiserver forgets it when it is read. One that there is not is refused.
+// An ExternalName has no traffic policy; kube-apiserver drops it on read. Unknown values are left for validation to
+// reject.
 void drop_internal_policy(Draft::Node service) {
   const std::string_view policy = service.value().text_at("spec", "internalTrafficPolicy");
   if (service_type(service.value()) != "ExternalName" || (policy != "Cluster" && policy != "Local")) return;
@@ -65,7 +66,7 @@ void drop_internal_policy(Draft::Node service) {
 
 void create_service(Context&, Draft::Node object) { drop_internal_policy(object); }
 
-// What no longer applies to a service of its new type goes, unless the client changed it.
+// Drops what no longer applies to the new type of the service, unless the client changed it.
 void update_service(Context& context, Draft::Node next, const Value& old) {
   const std::string_view type = service_type(next.value()), old_type = service_type(old);
   const Value& before = sub(old, "spec");
@@ -145,7 +146,7 @@ void validate_port_uniqueness(const Value& service, const Path& at, FieldErrors&
       }
     }
   }
-  // Whether one before it has the same number and protocol; asked of each port in turn.
+  // Whether an earlier port has the same number and protocol; to be called for each port in order.
   std::map<std::string_view, std::set<std::pair<int64_t, std::string_view>>> known;
   const auto repeats = [&](size_t i, std::string_view key) {
     return !known[key].emplace(ports[i].int_at_or(0, key), ports[i].text_at("protocol")).second;
@@ -157,7 +158,7 @@ void validate_port_uniqueness(const Value& service, const Path& at, FieldErrors&
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     if (!repeats(i, "port")) continue;
-    // The internal struct with only its key set, as Go prints it.
+    // The internal struct with only its key set, as printed by Go.
     errors.duplicate(
         at.item("ports", i),
         Shown::verbatim("{\"Name\":\"\",\"Protocol\":" + codec::encode_json_string(ports[i].text_at("protocol")) +
@@ -166,12 +167,21 @@ void validate_port_uniqueness(const Value& service, const Path& at, FieldErrors&
   }
 }
 
-void validate_external_ips(const Value& spec, const Path& at, FieldErrors& errors) {
+// The texts of a list in the spec of the old object, if there is one.
+Names old_texts(const Value* old, std::string_view list) {
+  Names texts;
+  if (old == nullptr) return texts;
+  for (const Value& item : old->items_at("spec", list)) texts.push_back(trim(item.as_string()));
+  return texts;
+}
+
+void validate_external_ips(const Value& spec, const Value* old, const Path& at, FieldErrors& errors) {
   const std::span<const Value> ips = spec.items_at("externalIPs");
+  const Names existing = old_texts(old, "externalIPs");
   for (size_t i = 0; i < ips.size(); ++i) {
     const Path here = at.item("externalIPs", i);
     const size_t before = errors.count();
-    validate_ip(ips[i].as_string(), here, errors);
+    validate_ip(ips[i].as_string(), here, errors, existing);
     if (errors.count() == before) validate_endpoint_ip(ips[i].as_string(), here, errors);
   }
 }
@@ -196,7 +206,7 @@ void validate_topology_annotations(const Value& service, FieldErrors& errors) {
                  "must match annotations[" + std::string(kTopologyHints) + "] when both are specified");
 }
 
-// Ranges in an annotation count where there are none in the spec; one that an update leaves alone is not looked at
+// Ranges in the annotation are used if there are none in the spec; on update an unchanged annotation is not validated
 // again.
 void validate_annotated_ranges(const Value& service, const Value* old, FieldErrors& errors) {
   const Value* ranges = service.get("metadata", "annotations", kSourceRanges);
@@ -217,8 +227,9 @@ void validate_load_balancer(const Value& service, const Value* old, const Path& 
     validate_annotated_ranges(service, old, errors);
   } else {
     if (!balanced) errors.forbidden(at.child("LoadBalancerSourceRanges"), kOnlyLoadBalancer);
+    const Names existing = old_texts(old, "loadBalancerSourceRanges");
     for (size_t i = 0; i < ranges.size(); ++i) {
-      validate_cidr(trim(ranges[i].as_string()), at.item("LoadBalancerSourceRanges", i), errors);
+      validate_cidr(trim(ranges[i].as_string()), at.item("LoadBalancerSourceRanges", i), errors, existing);
     }
   }
   if (is_set(spec, "allocateLoadBalancerNodePorts") && !balanced) {
@@ -260,7 +271,7 @@ void validate_traffic(const Value& service, const Path& at, FieldErrors& errors)
   }
 }
 
-// `old`: the service that is updated; null: it is created.
+// `old` is the previous service on update, null on create.
 void validate_spec(const Value& service, const Value* old, FieldErrors& errors) {
   validate_topology_annotations(service, errors);
   const Path at("spec");
@@ -278,11 +289,7 @@ void validate_spec(const Value& service, const Value* old, FieldErrors& errors) 
     }
     std::string_view name = spec.text_at("externalName");
     if (name.ends_with('.')) name.remove_suffix(1);
-    if (name.empty()) {
-      errors.required(at.child("externalName"));
-    } else {
-      errors.invalid_each(at.child("externalName"), name, dns_subdomain_errors(name));
-    }
+    errors.require_valid(at.child("externalName"), name, dns_subdomain_errors);
   }
   validate_ports(service, at, errors);
   validate_labels(spec.find("selector"), at.child("selector"), errors);
@@ -303,8 +310,8 @@ void validate_spec(const Value& service, const Value* old, FieldErrors& errors) 
   } else if (affinity == "None" && is_set(spec, "sessionAffinityConfig")) {
     errors.forbidden(at.child("sessionAffinityConfig"), "must not be set when session affinity is None");
   }
-  validate_cluster_ips(service, errors);
-  validate_external_ips(spec, at, errors);
+  validate_cluster_ips(service, old, errors);
+  validate_external_ips(spec, old, at, errors);
   if (type.empty()) {
     errors.required(at.child("type"));
   } else {
@@ -379,7 +386,7 @@ void validate_service_update(Context&, const Value& next, const Value& old, Fiel
   validate_spec(next, &old, errors);
 }
 
-void validate_service_status(Context&, const Value& next, const Value&, FieldErrors& errors) {
+void validate_service_status(Context&, const Value& next, const Value& old, FieldErrors& errors) {
   const Path at("status.loadBalancer");
   const std::span<const Value> ingress = next.items_at("status", "loadBalancer", "ingress");
   if (service_type(next) != "LoadBalancer") {
@@ -388,10 +395,11 @@ void validate_service_status(Context&, const Value& next, const Value&, FieldErr
     }
     return;
   }
+  const Names existing = balancer_ips(old);
   for (size_t i = 0; i < ingress.size(); ++i) {
     const Path here = at.item("ingress", i);
-    const std::string_view ip = ingress[i].text_at("ip"), host = ingress[i].text_at("hostname");
-    if (!ip.empty()) validate_ip(ip, here.child("ip"), errors);
+    const std::string_view ip = ingress[i].text_at("ip");
+    if (!ip.empty()) validate_ip(ip, here.child("ip"), errors, existing);
     if (!is_set(ingress[i], "ipMode")) {
       if (!ip.empty()) errors.required(here.child("ipMode"), "must be specified when `ip` is set");
     } else if (ip.empty()) {
@@ -399,9 +407,7 @@ void validate_service_status(Context&, const Value& next, const Value&, FieldErr
     } else {
       validate_enum(ingress[i], "ipMode", {"Proxy", "VIP"}, here, errors);
     }
-    if (host.empty()) continue;
-    errors.invalid_each(here.child("hostname"), host, dns_subdomain_errors(host));
-    if (IpAddress::parse(host)) errors.invalid(here.child("hostname"), host, "must be a DNS name, not an IP address");
+    validate_balancer_host(ingress[i], here, errors);
   }
 }
 
@@ -485,7 +491,7 @@ bool needs_node_port(const Value& service) {
   return type == "NodePort" || type == "LoadBalancer";
 }
 
-void validate_cluster_ips(const Value& service, FieldErrors& errors) {
+void validate_cluster_ips(const Value& service, const Value* old, FieldErrors& errors) {
   if (service_type(service) == "ExternalName") return;
   const Path at("spec"), ips_at = at.child("clusterIPs");
   const Value& spec = sub(service, "spec");
@@ -511,6 +517,7 @@ void validate_cluster_ips(const Value& service, FieldErrors& errors) {
     validate_enum(spec, "ipFamilyPolicy", {"PreferDualStack", "RequireDualStack", "SingleStack"}, at, errors);
   }
   bool wrong = false;
+  const Names existing = old_texts(old, "clusterIPs");
   for (size_t i = 0; i < ips.size(); ++i) {
     if (i == 0 && ips[i].as_string() == "None") {
       if (ips.size() > 1) {
@@ -520,7 +527,7 @@ void validate_cluster_ips(const Value& service, FieldErrors& errors) {
       continue;
     }
     const size_t before = errors.count();
-    validate_ip(ips[i].as_string(), ips_at.index(i), errors);
+    validate_ip(ips[i].as_string(), ips_at.index(i), errors, existing);
     wrong = wrong || errors.count() != before;
   }
   if (ips.size() > 2) errors.invalid(ips_at, shown, "may only hold up to 2 values");

@@ -1,4 +1,4 @@
-// What Service's files share. Private to the module.
+// Shared by the files of Service. Private to the module.
 #pragma once
 
 #include "kinds/hooks.h"
@@ -10,6 +10,6 @@ bool is_headless(const Value& service);
 bool is_externally_accessible(const Value& service);
 bool needs_health_check(const Value& service);
 bool needs_node_port(const Value& service);
-void validate_cluster_ips(const Value& service, FieldErrors& errors);
+void validate_cluster_ips(const Value& service, const Value* old, FieldErrors& errors);
 
 }  // namespace holdfast::kinds

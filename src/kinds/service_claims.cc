@@ -1,4 +1,4 @@
-// Addresses and node ports of a Service: what it must be given before it can be written
+// Addresses and node ports of a Service, which must be allocated before it can be written
 // (registry/core/service/storage/alloc.go).
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Error refused(const Value& service, const FieldErrors& errors) {
   return errors.to_error("", "Service", service.text_at("metadata", "name"));
 }
 
-// Families and policy; 422 when they cannot be had.
+// Fills in families and policy; 422 if they are not available.
 Result<Unit> complete_families(Context& context, Draft::Node service, const Value* old) {
   if (service_type(service.value()) == "ExternalName") return Unit{};
   const std::span<const std::string_view> configured =
@@ -54,7 +54,7 @@ Result<Unit> complete_families(Context& context, Draft::Node service, const Valu
     }
   }
   FieldErrors errors;
-  validate_cluster_ips(service.value(), errors);
+  validate_cluster_ips(service.value(), old, errors);
   if (!errors.empty()) return refused(service.value(), errors);
 
   const Path at("spec"), policy_at = at.child("ipFamilyPolicy");
@@ -137,11 +137,11 @@ bool allocates_node_ports(const Value& service) {
 
 std::string port_field(size_t index) { return "spec.ports[" + std::to_string(index) + "].nodePort"; }
 
-// Ports of one number (TCP and UDP of a name server, say) share their node port.
+// Ports with the same number (such as TCP and UDP of a DNS server) share a node port.
 void claim_new_ports(const Value& service, ServiceClaims& claims) {
   const std::span<const Value> ports = service.items_at("spec", "ports");
   std::unordered_map<int64_t, size_t> claimed;       // Port number -> claim.
-  std::unordered_map<int64_t, int64_t> asked_first;  // Port number -> the first node port that is asked for.
+  std::unordered_map<int64_t, int64_t> asked_first;  // Port number -> the first node port requested.
   for (const Value& port : ports) {
     int64_t& first = asked_first[port.int_at_or(0, "port")];
     if (first == 0) first = port.int_at_or(0, "nodePort");
@@ -161,7 +161,7 @@ void claim_new_ports(const Value& service, ServiceClaims& claims) {
   }
 }
 
-// Each once, in the order of the ports.
+// Without duplicates, in the order of the ports.
 std::vector<int32_t> node_ports(const Value& service) {
   std::vector<int32_t> ports;
   std::unordered_set<int32_t> seen;
@@ -200,7 +200,7 @@ void claim_health_port(const Value& service, ServiceClaims& claims) {
       {static_cast<int32_t>(service.int_at_or(0, "spec", "healthCheckNodePort")), "spec.healthCheckNodePort", {}});
 }
 
-// What a client left out although it is allocated: it means the value it has.
+// Allocated values that a client omitted keep their value.
 void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
   Draft::Node spec = service.child("spec");
   const Value& before = sub(old, "spec");
@@ -226,7 +226,7 @@ void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
       spec.value().int_at_or(0, "healthCheckNodePort") == 0) {
     restore(spec, before, "healthCheckNodePort");
   }
-  // clusterIP and clusterIPs say the same: what an old client did to the first counts for the second.
+  // clusterIP and clusterIPs mirror each other: a change of the former by an old client applies to the latter.
   const std::string_view ip = spec.value().text_at("clusterIP"), old_ip = before.text_at("clusterIP");
   if (is_empty(spec.value(), "clusterIPs") && ip == old_ip) restore(spec, before, "clusterIPs");
   if (ip != old_ip && same_list(old, service.value(), "clusterIPs")) {
@@ -239,7 +239,7 @@ void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
   }
 }
 
-// Nothing to do about addresses: both prefer two stacks and hold what they held.
+// No change of addresses: both are PreferDualStack and have the same addresses and families.
 bool keeps_dual_stack(const Value& service, const Value& old) {
   const std::string_view policy = service.text_at("spec", "ipFamilyPolicy"),
                          before = old.text_at("spec", "ipFamilyPolicy");
@@ -279,7 +279,7 @@ Result<ServiceClaims> claims_of_update(Context& context, Draft::Node service, co
     if (was_named && !is_named) {
       claim_ips(service.value(), 0, claims);
     } else if (is_headless(old)) {
-      // Headless services hold nothing.
+      // Headless services hold no addresses.
     } else if (!was_named && is_named) {
       for (const Value& ip : ips) claims.released_ips.push_back(ip.as_string());
     } else if (before == 1 && now == 2) {
@@ -345,7 +345,7 @@ Error ip_refused(const Value& service, const ServiceClaims& claims, size_t claim
     return internal("failed to allocate a serviceIP for Service \"" + std::string(service.text_at("metadata", "name")) +
                     "\": range is full");
   }
-  // The list as it stands, with an empty text for what was to be filled.
+  // The current list, with an empty string for the address to be allocated.
   std::string shown = "[";
   const std::span<const Value> ips = service.items_at("spec", "clusterIPs");
   for (const Value& ip : ips) shown += (shown.size() > 1 ? "," : "") + codec::encode_json(ip);

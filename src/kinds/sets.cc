@@ -35,7 +35,7 @@ void default_stateful_set(Arena& arena, const types::Resource&, Draft::Node obje
   spec.set_default("replicas", Value::integer(1));
   spec.set_default("revisionHistoryLimit", Value::integer(10));
   default_pod_template(arena, spec, "template");
-  // Claim templates are whole objects, and print as such.
+  // Claim templates are full objects, and are printed as such.
   for (Draft::Node claim : spec.list("volumeClaimTemplates")) {
     claim.set("kind", Value::string("PersistentVolumeClaim"));
     claim.set("apiVersion", Value::string("v1"));
@@ -63,7 +63,7 @@ void update_stateful_set(Context&, Draft::Node next, const Value& old) {
   drop_disabled_template_fields(next.child("spec"), "template", old.get("spec", "template"));
 }
 
-// The template as pods will have it: each claim template is a volume, hostname and subdomain are the controller's.
+// The template as pods will see it: each claim template is a volume; the controller sets hostname and subdomain.
 Value template_with_claims(Arena& arena, const Value& spec) {
   const Value& pod_template = sub(spec, "template");
   const std::span<const Value> claims = spec.items_at("volumeClaimTemplates");
@@ -158,14 +158,14 @@ void validate_stateful_spec(Context& context, const Value& spec, bool create, Fi
     PodOptions options;
     options.allow_privileged = context.allow_privileged;
     validate_pod_template(template_with_claims(context.arena, spec), options, template_at, errors);
-    // Once more: each mistake is two causes.
+    // Validated again: each error is reported twice.
     const Value& metadata = sub(pod_template, "metadata");
     validate_labels(metadata.find("labels"), template_at.child("labels"), errors);
     validate_annotations(metadata.find("annotations"), template_at.child("annotations"), errors);
   } else {
     errors.invalid(at.child("selector"), shown_selector(spec.find("selector")), "");
   }
-  validate_lasting(pod_template, "StatefulSet", template_at, errors);
+  validate_long_running(pod_template, "StatefulSet", template_at, errors);
 }
 
 void validate_stateful_set(Context& context, const Value& object, FieldErrors& errors) {
@@ -209,7 +209,7 @@ void warn_set(Context&, const Value& object, const Value* old, std::vector<std::
   const std::span<const Value> claims = object.items_at("spec", "volumeClaimTemplates");
   const Path at("spec");
   for (size_t i = 0; i < claims.size(); ++i) {
-    // The two paths are Kubernetes' own.
+    // kube-apiserver uses these two paths.
     const Path claim = at.item("volumeClaimTemplates", i);
     if (old == nullptr) {
       warn_about_claim(sub(claims[i], "spec"), claim, texts);
@@ -223,7 +223,7 @@ void warn_set(Context&, const Value& object, const Value* old, std::vector<std::
   }
 }
 
-// --- DaemonSet: a counter of template changes lives in an annotation ---
+// --- DaemonSet: the counter of template changes is stored in an annotation ---
 
 int64_t template_generation(const Value& object) {
   const std::string_view text = object.text_at("metadata", "annotations", kTemplateGeneration);
@@ -249,7 +249,7 @@ void default_daemon_set(Arena& arena, const types::Resource&, Draft::Node object
       rolling.set_default("maxUnavailable", Value::integer(1));
       rolling.set_default("maxSurge", Value::integer(0));
     } else if (Draft::Node rolling = strategy.existing("rollingUpdate")) {
-      // No pointers inside Kubernetes: absent ones become zero.
+      // Not pointers inside kube-apiserver: absent becomes zero.
       for (const std::string_view key : {"maxUnavailable", "maxSurge"}) rolling.set_default(key, Value::integer(0));
     }
   }
@@ -269,7 +269,7 @@ void update_daemon_set(Context& context, Draft::Node next, const Value& old) {
   set_template_generation(context.arena, next, template_generation(old) + (changed ? 1 : 0));
 }
 
-// The counter is part of the spec inside Kubernetes: a status cannot change it.
+// Inside kube-apiserver the counter is part of the spec: a status update cannot change it.
 void update_daemon_set_status(Context& context, Draft::Node next, const Value& old) {
   set_template_generation(context.arena, next, template_generation(old));
 }
@@ -294,7 +294,7 @@ void validate_daemon_set(Context& context, const Value& object, FieldErrors& err
   PodOptions options;
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(pod_template, options, template_at, errors);
-  validate_lasting(pod_template, "DaemonSet", template_at, errors);
+  validate_long_running(pod_template, "DaemonSet", template_at, errors);
   validate_non_negative(spec, "minReadySeconds", at, errors);
   const Value& strategy = sub(spec, "updateStrategy");
   const Path strategy_at = at.child("updateStrategy"), rolling_at = strategy_at.child("rollingUpdate");

@@ -102,11 +102,7 @@ void default_runtime_class(Arena& arena, const types::Resource&, Draft::Node obj
 
 void validate_runtime_class(Context& context, const Value& object, FieldErrors& errors) {
   const std::string_view handler = object.text_at("handler");
-  if (handler.empty()) {
-    errors.required(Path("handler"));
-  } else {
-    errors.invalid_each(Path("handler"), handler, dns_label_errors(handler));
-  }
+  errors.require_valid(Path("handler"), handler, dns_label_errors);
   if (is_set(object, "overhead")) {
     MapBuilder limits(context.arena);
     limits.add("limits", sub(object, "overhead", "podFixed"));

@@ -1,4 +1,4 @@
-// storage.k8s.io: StorageClass, VolumeAttachment, VolumeAttributesClass and what CSI drivers say about themselves.
+// storage.k8s.io: StorageClass, VolumeAttachment, VolumeAttributesClass and the kinds written by CSI drivers.
 
 #include <algorithm>
 #include <limits>
@@ -51,13 +51,13 @@ void default_storage_class(Arena&, const types::Resource&, Draft::Node object) {
   object.set_default("volumeBindingMode", Value::string("Immediate"));
 }
 
-// What a term selects, in whatever order it is written.
+// What a term selects, independent of the order it is written in.
 using Topology = std::map<std::string_view, std::set<std::string_view>>;
 Topology topology_of(const Value& term) {
   Topology topology;
   for (const Value& expression : term.items_at("matchLabelExpressions")) {
     std::set<std::string_view>& values = topology[expression.text_at("key")];
-    values.clear();  // The last one of several with the same key counts.
+    values.clear();  // Of several with the same key the last one counts.
     for (const Value& value : expression.items_at("values")) values.insert(value.as_string());
   }
   return topology;
@@ -84,7 +84,7 @@ void validate_topologies(const Value& object, FieldErrors& errors) {
         break;
       }
     }
-    // A term of no expressions equals as many that do not exist as the list is long.
+    // kube-apiserver compares an empty term with as many empty ones as the list is long.
     for (size_t j = 0; j < (expressions.empty() ? terms.size() : 0); ++j) {
       errors.duplicate(at.child("matchLabelExpressions"), "");
     }
@@ -147,7 +147,7 @@ void validate_attachment_status(const Value& status, const Path& at, FieldErrors
   if (bytes > kMaxMetadataBytes) errors.too_long(at.child("attachmentMetadata"), kMaxMetadataBytes);
   for (const std::string_view key : {"attachError", "detachError"}) {
     const Path here = at.child(key);
-    // The limit that is named is not the one that counts: so it is upstream.
+    // As in kube-apiserver, the reported limit is not the one that is enforced.
     if (status.text_at(key, "message").size() > kMaxMessageBytes) {
       errors.too_long(here.child("message"), kMaxMetadataBytes);
     }

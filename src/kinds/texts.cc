@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/api_error.h"
+#include "base/ascii.h"
+#include "base/strings.h"
+#include "base/text.h"
+
 namespace holdfast::kinds {
 namespace {
-
-constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_lower_alnum(char c) { return is_lower(c) || is_digit(c); }
-constexpr bool is_alnum(char c) { return is_lower_alnum(c) || is_upper(c); }
 
 template <class Inner>
 bool all(std::string_view text, Inner inner) {
@@ -190,6 +189,12 @@ Messages path_segment_errors(std::string_view name) {
   return name_is_path_segment(name, true);
 }
 
+Result<Unit> check_path_name(std::string_view name) {
+  const Messages problems = path_segment_errors(name);
+  if (problems.empty()) return Unit{};
+  return bad_request("Name parameter invalid: " + go_quote(name) + ": " + join(problems, ";"));
+}
+
 Messages name_is_path_segment(std::string_view name, bool prefix) {
   if (!prefix) return path_segment_errors(name);
   Messages messages;
@@ -268,9 +273,13 @@ Messages c_identifier_errors(std::string_view text) {
       "[A-Za-z_][A-Za-z0-9_]*", {"my_name", "MY_NAME", "MyName"})};
 }
 
+bool is_native_resource(std::string_view name) {
+  return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
+}
+
 bool is_extended_resource(std::string_view name) {
-  return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos &&
-         !name.starts_with("requests.") && qualified_name_errors("requests." + std::string(name)).empty();
+  return !is_native_resource(name) && !name.starts_with("requests.") &&
+         qualified_name_errors("requests." + std::string(name)).empty();
 }
 
 void validate_domain_prefixed_path(std::string_view text, const Path& at, FieldErrors& errors) {

@@ -1,5 +1,4 @@
-// What Kubernetes says about texts that do not have the form they should have (util/validation), beyond those that
-// kinds.h offers to other modules.
+// Kubernetes' error messages for malformed text (util/validation), beyond those that kinds.h offers to other modules.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reading, comparing and making trees by their type.
+// Reads, compares and builds trees by their type.
 
 #include <algorithm>
 
@@ -171,7 +171,7 @@ bool semantic_equal(const Type& type, const Value* a, const Value* b) {
   }
 }
 
-// omitempty has no effect on structs: Go prints them, empty as they are.
+// omitempty has no effect on structs: Go prints empty ones.
 static bool is_go_struct(Shape shape) {
   return shape == Shape::Struct || shape == Shape::Time || shape == Shape::MicroTime || shape == Shape::Quantity ||
          shape == Shape::IntOrString || shape == Shape::Duration || shape == Shape::Raw;

@@ -1,5 +1,7 @@
-// The two versions of HorizontalPodAutoscaler and the two groups of Event, one into the other.
+// Conversion between the two versions of HorizontalPodAutoscaler and the two groups of Event.
 
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "codec/json.h"
 #include "kinds/all.h"
 
@@ -178,7 +180,7 @@ Value cpu_metric(Arena& arena, const Value& percent) {
   return metric.build();
 }
 
-// Behavior travels with Go's field names: it was never given tags.
+// The annotation for behavior uses Go's field names, because the internal structs have no JSON tags.
 std::string rules_with_go_names(const Value& rules) {
   if (rules.is_null()) return "null";
   const auto json = [&](std::string_view key) { return codec::encode_json(sub(rules, key)); };
@@ -198,15 +200,12 @@ std::string rules_with_go_names(const Value& rules) {
          ",\"Tolerance\":" + json("tolerance") + "}";
 }
 
-// encoding/json matches names without regard to case.
+// encoding/json matches names case-insensitively.
 const Value& any_case(const Value& object, std::string_view name) {
   static constexpr Value kNull;
   if (!object.is_map()) return kNull;
   for (const Member& member : object.members()) {
-    if (member.key.size() != name.size()) continue;
-    bool same = true;
-    for (size_t i = 0; i < name.size(); ++i) same = same && (member.key[i] | 0x20) == (name[i] | 0x20);
-    if (same) return member.value;
+    if (equals_ignoring_case(member.key, name)) return member.value;
   }
   return kNull;
 }
@@ -363,12 +362,10 @@ Value convert(Arena& arena, const types::Resource& from, const types::Resource& 
   } else if (from.plural == "horizontalpodautoscalers" && to.plural == from.plural) {
     result = to.version == "v1" ? autoscaler_to_v1(arena, to, object) : autoscaler_to_v2(arena, to, object);
   }
-  // Kinds stored in an older version of the same shape differ in their name alone. It comes first, as in every object.
+  // Kinds stored in an older version of the same shape differ only in apiVersion and kind, which come first, as always.
   MapBuilder named(arena);
   named.add("kind", Value::string(to.kind));
-  named.add("apiVersion",
-            Value::string(arena, to.group.empty() ? std::string(to.version)
-                                                  : std::string(to.group) + "/" + std::string(to.version)));
+  named.add("apiVersion", Value::string(arena, api_version_of(to.group, to.version)));
   for (const Member& member : result.members()) {
     if (member.key != "kind" && member.key != "apiVersion") named.add(member.key, member.value);
   }

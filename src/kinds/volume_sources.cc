@@ -1,16 +1,15 @@
-// Where the data of a volume is: the sources that volumes of pods and PersistentVolumes have in common.
+// Volume sources shared by volumes of pods and PersistentVolumes.
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "kinds/pod.h"
 #include "kinds/references.h"
 
 namespace holdfast::kinds {
 namespace {
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 void require(const Value& source, std::string_view key, const Path& at, FieldErrors& errors) {
   if (is_empty(source, key)) errors.required(at.child(key));
@@ -21,7 +20,7 @@ void require_all(const Value& source, std::initializer_list<std::string_view> ke
   for (const std::string_view key : keys) require(source, key, at, errors);
 }
 
-// A secret that a source names; that of a PersistentVolume is in any namespace.
+// A secret referenced by a source; for a PersistentVolume it must name a namespace.
 void validate_secret(const Value& source, SourceUse use, const Path& at, FieldErrors& errors) {
   if (!is_set(source, "secretRef")) return;
   const Value& secret = sub(source, "secretRef");
@@ -62,12 +61,11 @@ bool ends_with_iqn(std::string_view text) {
 bool is_world_wide_name(std::string_view text, size_t count) {
   if (text.size() < 3 + 1 + count) return false;
   const std::string_view digits = text.substr(text.size() - count), mark = text.substr(3, text.size() - 3 - count);
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  return std::all_of(digits.begin(), digits.end(), is_alnum) && mark != "\n" && !continues(mark[0]) &&
-         std::all_of(mark.begin() + 1, mark.end(), continues);
+  return std::all_of(digits.begin(), digits.end(), is_alnum) && mark != "\n" && !continues_character(mark[0]) &&
+         std::all_of(mark.begin() + 1, mark.end(), continues_character);
 }
 
-// A qualified name of iSCSI. Of PersistentVolumes nothing is said about how it begins.
+// An iSCSI qualified name. For PersistentVolumes the error does not mention the prefix.
 void validate_iqn(std::string_view name, SourceUse use, const Path& at, FieldErrors& errors) {
   constexpr std::string_view kForm = "must be valid format";
   if (name.starts_with("iqn") ? ends_with_iqn(name)
@@ -121,7 +119,7 @@ void validate_fc(const Value& source, const Path& at, FieldErrors& errors) {
 void validate_host_path(const Value& source, const Path& at, FieldErrors& errors) {
   const std::string_view path = source.text_at("path");
   if (path.empty()) return errors.required(at.child("path"));
-  if (has_backstep(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
+  if (has_parent_segment(path)) errors.invalid(at.child("path"), path, "must not contain '..'");
   if (is_set(source, "type")) {
     validate_enum(source, "type",
                   {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"},
@@ -146,7 +144,7 @@ void validate_flocker(const Value& source, const Path& at, FieldErrors& errors) 
   }
 }
 
-// "host:port" or "[host]:port", as Go's net.SplitHostPort takes them: neither is looked at, and both may be empty.
+// "host:port" or "[host]:port", like Go's net.SplitHostPort: neither is validated, and both may be empty.
 bool is_host_and_port(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return false;
@@ -227,11 +225,7 @@ void validate_azure_disk(const Value& source, const Path& at, FieldErrors& error
 
 void validate_storageos(const Value& source, SourceUse use, const Path& at, FieldErrors& errors) {
   const std::string_view name = source.text_at("volumeName"), scope = source.text_at("volumeNamespace");
-  if (name.empty()) {
-    errors.required(at.child("volumeName"));
-  } else {
-    errors.invalid_each(at.child("volumeName"), name, dns_label_errors(name));
-  }
+  errors.require_valid(at.child("volumeName"), name, dns_label_errors);
   if (!scope.empty()) errors.invalid_each(at.child("volumeNamespace"), scope, dns_label_errors(scope));
   validate_secret(source, use, at, errors);
 }

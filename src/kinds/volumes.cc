@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
@@ -131,7 +132,7 @@ void validate_ephemeral(const Value& source, const Path& at, FieldErrors& errors
   for (const std::string_view key :
        {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
         "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"}) {
-    // The path has Go's name of the field with a small first letter.
+    // The path uses Go's field name with a lower-case first letter.
     if (!is_empty(metadata, key)) errors.forbidden(metadata_at.child(key == "uid" ? "uID" : key), "cannot be set");
   }
   validate_claim_spec(sub(claim, "spec"), claim_at.child("spec"), errors);
@@ -165,7 +166,7 @@ void validate_source(const Value& volume, std::string_view key, const PodOptions
   }
 }
 
-// The claim that is made for an ephemeral volume is named after both.
+// The claim created for an ephemeral volume is named after the pod and the volume.
 void validate_claim_name(const Value& volume, const PodOptions& options, const Path& at, FieldErrors& errors) {
   const std::string_view pod = options.metadata == nullptr ? std::string_view() : options.metadata->text_at("name");
   const std::string_view name = volume.text_at("name");
@@ -176,7 +177,7 @@ void validate_claim_name(const Value& volume, const PodOptions& options, const P
   }
 }
 
-// In the order in which Kubernetes looks: of several sources all but the first are rejected.
+// In the order checked by Kubernetes: of several sources all but the first are rejected.
 constexpr std::string_view kOrder[] = {"hostPath",
                                        "gitRepo",
                                        "gcePersistentDisk",
@@ -236,18 +237,14 @@ void validate_volume(const Value& volume, const PodOptions& options, const Path&
 
 }  // namespace
 
-bool has_backstep(std::string_view path) {
-  while (true) {
-    const size_t slash = path.find('/');
-    if (path.substr(0, slash) == "..") return true;
-    if (slash == std::string_view::npos) return false;
-    path.remove_prefix(slash + 1);
-  }
+bool has_parent_segment(std::string_view path) {
+  const std::vector<std::string_view> segments = split(path, '/');
+  return std::find(segments.begin(), segments.end(), "..") != segments.end();
 }
 
 void validate_descending_path(std::string_view path, const Path& at, FieldErrors& errors) {
   if (path.starts_with('/')) errors.invalid(at, path, "must be a relative path");
-  if (has_backstep(path)) errors.invalid(at, path, "must not contain '..'");
+  if (has_parent_segment(path)) errors.invalid(at, path, "must not contain '..'");
 }
 
 void validate_local_path(std::string_view path, const Path& at, FieldErrors& errors) {
@@ -267,11 +264,7 @@ void validate_volumes(std::span<const Value> volumes, const PodOptions& options,
     const size_t before = errors.count();
     validate_volume(volumes[i], options, volume_at, errors);
     const std::string_view name = volumes[i].text_at("name");
-    if (name.empty()) {
-      errors.required(name_at);
-    } else {
-      errors.invalid_each(name_at, name, dns_label_errors(name));
-    }
+    errors.require_valid(name_at, name, dns_label_errors);
     if (contains(valid.all, name)) errors.duplicate(name_at, name);
     if (errors.count() == before) {
       valid.all.push_back(name);

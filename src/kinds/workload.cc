@@ -1,7 +1,6 @@
 #include "kinds/workload.h"
 
-#include <charconv>
-
+#include "base/strings.h"
 #include "codec/quantity.h"
 
 namespace holdfast::kinds {
@@ -24,9 +23,7 @@ int64_t int_or_percent(const Value& value) {
   if (text.ends_with('%')) text.remove_suffix(1);
   // Go's Atoi: all digits, with or without a sign, or nothing.
   if (text.starts_with('+')) text.remove_prefix(1);
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return end == text.data() + text.size() && error == std::errc() ? number : 0;
+  return parse_number<int64_t>(text).value_or(0);
 }
 
 void validate_selector(const Value& spec, std::string_view kind, const Path& at, FieldErrors& errors, bool& valid) {
@@ -47,10 +44,10 @@ void validate_lasting_template(Context& context, const Value& pod_template, std:
   PodOptions options;
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(pod_template, options, at, errors);
-  validate_lasting(pod_template, kind, at, errors);
+  validate_long_running(pod_template, kind, at, errors);
 }
 
-void validate_lasting(const Value& pod_template, std::string_view kind, const Path& at, FieldErrors& errors) {
+void validate_long_running(const Value& pod_template, std::string_view kind, const Path& at, FieldErrors& errors) {
   if (pod_template.text_at("spec", "restartPolicy") != "Always") {
     errors.not_supported(at.child("spec.restartPolicy"), pod_template.text_at("spec", "restartPolicy"), {"Always"});
   }
@@ -62,7 +59,7 @@ void validate_lasting(const Value& pod_template, std::string_view kind, const Pa
 
 void validate_selected(const Value& spec, const Path& at, FieldErrors& errors) {
   const Value* labels = spec.get("template", "metadata", "labels");
-  // A selector that is missing selects nothing.
+  // A missing selector selects nothing.
   if (selects(spec.find("selector"), labels)) return;
   errors.invalid(at.child("template.metadata.labels"), shown_sorted(labels),
                  "`selector` does not match template `labels`");

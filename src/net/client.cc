@@ -1,5 +1,5 @@
-// The client. Over HTTP/1.1 one coroutine owns a connection at a time and waits for it to change; over HTTP/2 calls
-// share one (http2_calls). Everything else is plain.
+// The HTTP client. Over HTTP/1.1, one coroutine at a time owns a connection and waits for its changes; over HTTP/2,
+// calls share one (http2_calls).
 #include <netdb.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "base/thread_pool.h"
+#include "base/url.h"
 #include "net/http1_body.h"
 #include "net/http2_calls.h"
 #include "net/stream.h"
@@ -22,18 +23,18 @@ using Progress = CallError::Progress;
 using detail::ContextPtr;
 using detail::Endpoint;
 using detail::Http2Call;
-using detail::Http2Calls;
+using detail::Http2ClientConnection;
 using detail::kCancelled;
 using detail::lookup;
 using detail::Wire;
 
-// Names are looked up where waiting hurts no one.
+// Name resolution blocks, so it runs on its own thread.
 ThreadPool& lookup_threads() {
   static ThreadPool pool(1);
   return pool;
 }
 
-// When a call has to be over, whatever it waits for: a connection that others dial, its own, the answer.
+// The deadline of a whole call: waiting for another call's connection, connecting, and the response.
 class Deadline {
  public:
   explicit Deadline(Millis timeout) {
@@ -41,7 +42,7 @@ class Deadline {
   }
   bool limited() const { return end_.has_value(); }
   bool passed() const { return end_ && std::chrono::steady_clock::now() >= *end_; }
-  // For a timer; 0: there is none. A moment at least, so that it comes to be.
+  // For timers: 0 without a deadline, otherwise at least 1 ms so that the timer is set.
   Millis left() const {
     if (!end_) return Millis(0);
     return std::max(Millis(1), std::chrono::ceil<Millis>(*end_ - std::chrono::steady_clock::now()));
@@ -51,7 +52,7 @@ class Deadline {
   std::optional<detail::TimePoint> end_;
 };
 
-// Reads status line and headers out of `head`, which ends before the empty line.
+// Parses the status line and headers; `head` excludes the final empty line.
 bool parse_head(std::string_view head, ClientResponse& response) {
   size_t line_end = std::min(head.find("\r\n"), head.size());
   const std::string_view line = head.substr(0, line_end);
@@ -65,12 +66,8 @@ bool parse_head(std::string_view head, ClientResponse& response) {
     const std::string_view field = head.substr(from, line_end - from);
     const size_t colon = field.find(':');
     if (colon == std::string_view::npos || !detail::is_token(field.substr(0, colon))) return false;
-    std::string name(field.substr(0, colon));
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    std::string_view value = field.substr(colon + 1);
-    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
-    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-    response.headers.emplace_back(std::move(name), value);
+    std::string name = to_lower(field.substr(0, colon));
+    response.headers.emplace_back(std::move(name), trim(field.substr(colon + 1), " \t"));
   }
   return true;
 }
@@ -93,14 +90,13 @@ bool start_body(BodyDecoder& decoder, const std::string& method, const ClientRes
     decoder.start(BodyDecoder::Framing::UntilClose);
     return true;
   }
-  uint64_t bytes = 0;
-  const auto [stop, error] = std::from_chars(length.data(), length.data() + length.size(), bytes);
-  decoder.start(BodyDecoder::Framing::Length, bytes);
-  return error == std::errc() && stop == length.data() + length.size();
+  const std::optional<uint64_t> bytes = parse_number<uint64_t>(length);
+  decoder.start(BodyDecoder::Framing::Length, bytes.value_or(0));
+  return bytes.has_value();
 }
 
-// Why a request cannot be sent: its texts must not be able to inject lines. Empty: it can.
-std::string why_unsendable(const ClientRequest& request) {
+// Why the request cannot be sent (it could inject lines); empty if it can.
+std::string request_problem(const ClientRequest& request) {
   if (!detail::is_token(request.method)) return "net/http: invalid method";
   if (request.target.empty() || !detail::is_clean_target(request.target)) return "net/url: invalid request target";
   for (const auto& [name, value] : request.headers) {
@@ -133,25 +129,15 @@ void Cancellation::cancel() {
   for (const std::function<void()>& stop : stops_) stop();
 }
 
-// While it lives, cancelling ends what a call waits for. Private to this file.
-class CancellationScope {
- public:
-  CancellationScope(std::shared_ptr<Cancellation> cancellation, std::function<void()> stop)
-      : cancellation_(std::move(cancellation)) {
-    if (cancellation_ == nullptr) return;
-    mine_ = cancellation_->stops_.insert(cancellation_->stops_.end(), std::move(stop));
-    if (cancellation_->cancelled()) (*mine_)();
-  }
-  ~CancellationScope() {
-    if (cancellation_ != nullptr) cancellation_->stops_.erase(mine_);
-  }
-  CancellationScope(const CancellationScope&) = delete;
-  CancellationScope& operator=(const CancellationScope&) = delete;
-
- private:
-  std::shared_ptr<Cancellation> cancellation_;
-  std::list<std::function<void()>>::iterator mine_;
-};
+CancellationScope::CancellationScope(std::shared_ptr<Cancellation> cancellation, std::function<void()> stop)
+    : cancellation_(std::move(cancellation)) {
+  if (cancellation_ == nullptr) return;
+  mine_ = cancellation_->stops_.insert(cancellation_->stops_.end(), std::move(stop));
+  if (cancellation_->cancelled()) (*mine_)();
+}
+CancellationScope::~CancellationScope() {
+  if (cancellation_ != nullptr) cancellation_->stops_.erase(mine_);
+}
 
 std::string_view ClientResponse::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
@@ -167,23 +153,23 @@ struct Client::State {
 
   EventLoop& loop;
   ClientOptions options;
-  std::optional<Result<ContextPtr>> context;  // Made by the first call.
+  std::optional<Result<ContextPtr>> context;  // Created by the first call.
   struct Idle {
     std::unique_ptr<Wire> wire;
     detail::TimePoint since;
   };
   std::vector<Idle> idle;
-  std::vector<std::shared_ptr<Http2Calls>> shared;  // HTTP/2 connections.
-  bool dialling = false;                            // Calls wait to see whether they can share that connection.
-  bool http1_only = false;                          // The server chose HTTP/1.1: nothing to wait for.
+  std::vector<std::shared_ptr<Http2ClientConnection>> shared;  // HTTP/2 connections.
+  bool dialling = false;    // Other calls wait to see whether they can share the connection.
+  bool http1_only = false;  // The server chose HTTP/1.1: calls need not wait for each other.
   struct Waiting {
     std::coroutine_handle<> handle;
     uint64_t timer = 0;
   };
-  std::vector<Waiting*> waiting;  // For that connection.
+  std::vector<Waiting*> waiting;  // Calls waiting for that connection.
   bool closed = false;
 
-  std::shared_ptr<Http2Calls> take_shared() {
+  std::shared_ptr<Http2ClientConnection> take_shared() {
     std::erase_if(shared, [](const auto& connection) { return connection->over(); });
     for (const auto& connection : shared) {
       if (connection->usable()) return connection;
@@ -191,7 +177,7 @@ struct Client::State {
     return nullptr;
   }
 
-  // Returns when nobody dials any more, after the time, or when the call is cancelled.
+  // Resumes when the connection attempt has ended, the deadline has passed, or the call is cancelled.
   auto dialled(const Deadline& deadline, std::shared_ptr<Cancellation> cancellation) {
     struct Awaiter : Waiting {
       State& state;
@@ -244,19 +230,19 @@ struct Client::State {
 
 struct ClientStream::State {
   std::shared_ptr<Client::State> client;
-  std::unique_ptr<Http2Call> call;  // Over HTTP/2; else the rest.
+  std::unique_ptr<Http2Call> call;  // HTTP/2 only; the other fields are for HTTP/1.1.
   std::unique_ptr<Wire> wire;
   BodyDecoder decoder;
   ClientResponse head;
   bool over = false;
 
-  // Whole body read: the connection can serve again.
+  // Called when the body was read to the end: the connection may be reused.
   void finish() {
     over = true;
     const bool keep = decoder.framing() != BodyDecoder::Framing::UntilClose &&
                       !equals_ignoring_case(head.header("connection"), "close");
     if (keep) client->give_back(std::move(wire));
-    // The other direction of a tunnel may still be waiting for it.
+    // The other direction of a tunnel may still be using it.
     if (head.status != 101) wire.reset();
   }
 
@@ -270,10 +256,9 @@ namespace {
 
 using ClientState = Client::State;
 
-// Asks the proxy at the other end for a tunnel.
+// Asks the connected proxy for a tunnel.
 Task<CallResult<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
-  const bool v6 = options.host.find(':') != std::string::npos;
-  const std::string target = (v6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+  const std::string target = host_port(options.host, options.port);
   std::string request = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
   if (!options.proxy_authorization.empty()) request += "Proxy-Authorization: " + options.proxy_authorization + "\r\n";
   wire.send(request + "\r\n");
@@ -281,7 +266,7 @@ Task<CallResult<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
   while ((end = wire.in.find("\r\n\r\n")) == std::string::npos) {
     if (!wire.failure.empty()) co_return call_error("proxyconnect tcp: " + wire.failure);
     if (wire.ended) co_return call_error("proxyconnect tcp: EOF");
-    if (wire.in.size() > options.max_header_bytes) co_return call_error("proxyconnect tcp: the answer is too large");
+    if (wire.in.size() > options.max_header_bytes) co_return call_error("proxyconnect tcp: response too large");
     co_await wire.changed();
   }
   ClientResponse answer;
@@ -289,7 +274,7 @@ Task<CallResult<Unit>> open_tunnel(Wire& wire, const ClientOptions& options) {
     co_return call_error("proxyconnect tcp: malformed HTTP response");
   }
   if (answer.status != 200)
-    co_return call_error("proxyconnect tcp: the proxy answered " + std::to_string(answer.status));
+    co_return call_error("proxyconnect tcp: the proxy responded with " + std::to_string(answer.status));
   wire.in.erase(0, end + 4);
   co_return Unit{};
 }
@@ -302,7 +287,14 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
   const bool proxied = !options.proxy_host.empty();
   const std::string host = proxied ? options.proxy_host : options.host;
   const uint16_t port = proxied ? options.proxy_port : options.port;
-  CallResult<std::vector<Endpoint>> endpoints = lookup(host, port, AI_NUMERICHOST);
+  CallResult<std::vector<Endpoint>> endpoints = std::vector<Endpoint>();
+  if (!options.unix_socket.empty()) {
+    CallResult<Endpoint> endpoint = detail::unix_endpoint(options.unix_socket);
+    if (!endpoint) co_return endpoint.take_error();
+    endpoints->push_back(std::move(*endpoint));
+  } else {
+    endpoints = lookup(host, port, AI_NUMERICHOST);
+  }
   if (!endpoints) {
     endpoints = co_await from_callback<CallResult<std::vector<Endpoint>>>(client->loop, [host, port](auto done) {
       lookup_threads().post([=]() mutable { done(lookup(host, port, 0)); });
@@ -327,7 +319,7 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
     if (wire->cancelled) co_return call_error(wire->failure);
     if (wire->timed_out) {
       failure = deadline.limited() ? call_error(wire->failure)
-                                   : call_error("dial tcp " + endpoint.text + ": i/o timeout", Progress::NotConnected);
+                                   : call_error("dial " + endpoint.text + ": i/o timeout", Progress::NotConnected);
     } else {
       failure = call_error(wire->failure, wire->connected ? Progress::Unknown : Progress::NotConnected);
     }
@@ -335,7 +327,7 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
   co_return failure;
 }
 
-// Sends the request and reads the head of the response. `reused` tells whether the connection had served before.
+// Sends the request and reads the response's head.
 Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
                                                                 const ClientRequest& request, const Deadline& deadline,
                                                                 std::unique_ptr<Wire> wire) {
@@ -357,7 +349,7 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<
       co_return call_error("net/http: malformed HTTP response");
     }
     wire->in.erase(0, end + 4);
-    if (stream->head.status >= 200) break;  // Interim answers are skipped.
+    if (stream->head.status >= 200) break;  // Skip interim responses.
     if (stream->head.status == 101 && !request.upgrade.empty()) break;
   }
   if (!start_body(stream->decoder, request.method, stream->head)) co_return call_error("net/http: bad Content-Length");
@@ -368,7 +360,7 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<
 
 Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<ClientState> client,
                                                                 const ClientRequest& request, const Deadline& deadline,
-                                                                std::shared_ptr<Http2Calls> connection) {
+                                                                std::shared_ptr<Http2ClientConnection> connection) {
   auto stream = std::make_unique<ClientStream::State>();
   stream->client = std::move(client);
   stream->call = connection->start(request);
@@ -384,16 +376,19 @@ Task<CallResult<std::unique_ptr<ClientStream::State>>> exchange(std::shared_ptr<
   co_return stream;
 }
 
-// An HTTP/2 connection that takes another call, or one of HTTP/1.1 if the server speaks nothing else.
+// Either an HTTP/2 connection with room for another call, or an HTTP/1.1 connection if the server supports nothing
+// else.
 struct Connected {
-  std::shared_ptr<Http2Calls> shared;
+  std::shared_ptr<Http2ClientConnection> shared;
   std::unique_ptr<Wire> wire;
 };
 Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const ClientRequest& request,
                                     const Deadline& deadline) {
-  const bool may_share = client->options.http2 && client->options.tls;
+  const ClientOptions& options = client->options;
+  const bool may_share = options.tls ? options.http2 : options.http2_prior_knowledge;
   while (may_share && !client->http1_only) {
-    if (std::shared_ptr<Http2Calls> shared = client->take_shared()) co_return Connected{std::move(shared), nullptr};
+    if (std::shared_ptr<Http2ClientConnection> shared = client->take_shared())
+      co_return Connected{std::move(shared), nullptr};
     if (!client->dialling) break;
     co_await client->dialled(deadline, request.cancellation);
     if (request.cancellation != nullptr && request.cancellation->cancelled()) {
@@ -407,14 +402,14 @@ Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const C
     client->end_dialling();
     co_return wire.take_error();
   }
-  if (!(*wire)->speaks_http2()) {
+  if (!(options.tls ? (*wire)->speaks_http2() : may_share)) {
     client->http1_only = true;
     client->end_dialling();
     co_return Connected{nullptr, std::move(*wire)};
   }
   (*wire)->set_deadline(Millis(0));
-  auto shared = std::make_shared<Http2Calls>(std::move(*wire), client->options);
-  spawn(Http2Calls::run(shared), [client](std::exception_ptr failure) {
+  auto shared = std::make_shared<Http2ClientConnection>(std::move(*wire), client->options);
+  spawn(Http2ClientConnection::run(shared), [client](std::exception_ptr failure) {
     if (failure) report_failed_task("HTTP/2 client", failure);
   });
   client->shared.push_back(shared);
@@ -425,15 +420,15 @@ Task<CallResult<Connected>> connect(std::shared_ptr<ClientState> client, const C
 Task<CallResult<std::unique_ptr<ClientStream::State>>> open_stream(std::shared_ptr<ClientState> client,
                                                                    const ClientRequest& request) {
   if (!client->loop.in_thread()) co_await resume_on(client->loop);
-  if (std::string why = why_unsendable(request); !why.empty()) co_return call_error(std::move(why));
+  if (std::string why = request_problem(request); !why.empty()) co_return call_error(std::move(why));
   const Deadline deadline(request.timeout);
   if (std::unique_ptr<Wire> wire = client->take_idle()) {
     CallResult<std::unique_ptr<ClientStream::State>> opened =
         co_await exchange(client, request, deadline, std::move(wire));
-    // The server may have closed an idle connection while the request was being sent: try again on a new one.
+    // The server may have closed the idle connection while the request was being sent: retry on a new one.
     if (opened || opened.error().progress != Progress::Unanswered) co_return opened;
   }
-  // A server that goes away rejects what it has not examined: that is sent again over a new connection.
+  // After GOAWAY, the server rejects requests it has not processed; those are retried on a new connection.
   constexpr int kTries = 3;
   for (int tried = 1;; ++tried) {
     CallResult<Connected> connected = co_await connect(client, request, deadline);
@@ -472,7 +467,7 @@ Task<CallResult<std::string>> read_piece(ClientStream::State& stream) {
       stream.finish();
       break;
     }
-    // What is left is the beginning of a line, and says no more when it is looked at again.
+    // What is left is an incomplete line: decode again only after more has arrived.
     const size_t left = wire.in.size();
     wire.took();
     if (wire.in.size() > left) continue;
@@ -509,7 +504,7 @@ void ClientStream::cancel() { state_->cancel(); }
 Client::Client(EventLoop& loop, ClientOptions options) : state_(std::make_shared<State>(loop, std::move(options))) {}
 
 Client::~Client() {
-  // Connections belong to the loop's thread; calls in progress finish by themselves.
+  // Connections belong to the loop's thread; calls in flight keep the state alive until they finish.
   state_->loop.post([state = state_] {
     state->closed = true;
     state->idle.clear();
@@ -539,8 +534,8 @@ Task<CallResult<ClientResponse>> Client::fetch(ClientRequest request, size_t bod
     if (!piece) co_return piece.take_error();
     if (piece->empty()) break;
     if (body.size() + piece->size() > body_limit_bytes) {
-      co_return CallError(
-          {Reason::RequestEntityTooLarge, "the answer is larger than " + std::to_string(body_limit_bytes) + " bytes"});
+      co_return CallError({Reason::RequestEntityTooLarge,
+                           "the response is larger than " + std::to_string(body_limit_bytes) + " bytes"});
     }
     body += *piece;
   }
@@ -551,6 +546,7 @@ Task<CallResult<ClientResponse>> Client::fetch(ClientRequest request, size_t bod
     body = std::move(*plain);
   }
   response.body = std::move(body);
+  if (stream->call) response.trailers = std::move(stream->call->trailers);
   co_return response;
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ ClientRequest get(std::string target) {
   return request;
 }
 
-// A listening socket that takes one connection, which `serve` answers on a thread of its own.
+// Accepts one connection, which `serve` handles on its own thread.
 class Listener {
  public:
   explicit Listener(std::function<void(int peer)> serve) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -80,11 +81,11 @@ std::string read_head(int peer) {
   return head;
 }
 
-// Over HTTP/1.1 and over HTTP/2.
+// Tests that run over HTTP/1.1 and over HTTP/2.
 class EitherClient : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Protocols, EitherClient, ::testing::Bool());
 
-TEST_P(EitherClient, FetchesOverTlsAndKeepsTheConnection) {
+TEST_P(EitherClient, ReusesTlsConnection) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   for (int i = 0; i < 5; ++i) {
@@ -97,7 +98,7 @@ TEST_P(EitherClient, FetchesOverTlsAndKeepsTheConnection) {
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
 
-TEST_P(EitherClient, SendsABodyAndReadsALargeOneBack) {
+TEST_P(EitherClient, EchoesLargeBody) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/echo");
@@ -108,7 +109,7 @@ TEST_P(EitherClient, SendsABodyAndReadsALargeOneBack) {
   EXPECT_TRUE(answer->body == request.body);
 }
 
-TEST(Client, ATunnelIsWrittenAndRead) {
+TEST(Client, TunnelIsBidirectional) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, false));
   ClientRequest request = get("/tunnel");
@@ -126,15 +127,119 @@ TEST(Client, ATunnelIsWrittenAndRead) {
   EXPECT_EQ(*run(s.loops.at(0), stream->read_some()), "");
 }
 
-// The peer ends its direction without reading: a write that waits for room returns, and what it looks at still exists.
-TEST(Client, ATunnelThatThePeerEndsReleasesAWriterThatWaits) {
+// A server of HTTP/2 that answers every request with "hi" and trailers, and tells the scheme and authority it was asked
+// by.
+void answer_with_trailers(int peer) {
+  struct State {
+    int peer;
+    std::string asked;
+  } state{peer, ""};
+  const auto field = [](std::string_view name, std::string_view value) {
+    const auto bytes = [](std::string_view s) { return reinterpret_cast<uint8_t*>(const_cast<char*>(s.data())); };
+    return nghttp2_nv{bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+  };
+  nghttp2_session_callbacks* c = nullptr;
+  nghttp2_session_callbacks_new(&c);
+  nghttp2_session_callbacks_set_send_callback(
+      c, [](nghttp2_session*, const uint8_t* data, size_t bytes, int, void* user) -> ssize_t {
+        return send(static_cast<State*>(user)->peer, data, bytes, MSG_NOSIGNAL);
+      });
+  nghttp2_session_callbacks_set_on_header_callback(
+      c, [](nghttp2_session*, const nghttp2_frame*, const uint8_t* name, size_t name_bytes, const uint8_t* value,
+            size_t value_bytes, uint8_t, void* user) {
+        const std::string_view key(reinterpret_cast<const char*>(name), name_bytes);
+        if (key == ":scheme" || key == ":authority") {
+          static_cast<State*>(user)->asked += std::string(reinterpret_cast<const char*>(value), value_bytes) + ",";
+        }
+        return 0;
+      });
+  nghttp2_session* session = nullptr;
+  nghttp2_session_server_new(&session, c, &state);
+  nghttp2_session_callbacks_del(c);
+  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, nullptr, 0);
+  char buffer[4096];
+  for (ssize_t got; (got = recv(peer, buffer, sizeof buffer, 0)) > 0;) {
+    nghttp2_session_mem_recv(session, reinterpret_cast<const uint8_t*>(buffer), static_cast<size_t>(got));
+    if (!state.asked.empty()) {
+      const nghttp2_nv head[] = {field(":status", "200"), field("asked", state.asked)};
+      nghttp2_data_provider body{};
+      body.read_callback = [](nghttp2_session*, int32_t, uint8_t* to, size_t, uint32_t* flags, nghttp2_data_source*,
+                              void*) -> ssize_t {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        to[0] = 'h';
+        to[1] = 'i';
+        return 2;
+      };
+      nghttp2_submit_response(session, 1, head, std::size(head), &body);
+      nghttp2_session_send(session);
+      const nghttp2_nv trailers[] = {field("grpc-status", "0"), field("more", "x")};
+      nghttp2_submit_trailer(session, 1, trailers, std::size(trailers));
+      state.asked.clear();
+    }
+    nghttp2_session_send(session);
+  }
+  nghttp2_session_del(session);
+}
+
+TEST(Client, ReadsTrailersOverHttp2WithPriorKnowledge) {
+  Listener listener(answer_with_trailers);
+  Loops loops(1);
+  {
+    ClientOptions options;
+    options.tls = false;
+    options.http2_prior_knowledge = true;
+    options.host = "127.0.0.1";
+    options.port = listener.port();
+    Client client(loops.at(0), options);
+    CallResult<ClientResponse> answer = run(loops.at(0), client.fetch(get("/"), 1000));
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->body, "hi");
+    EXPECT_EQ(answer->header("asked"), "http,127.0.0.1:" + std::to_string(listener.port()) + ",");
+    const std::vector<std::pair<std::string, std::string>> want = {{"grpc-status", "0"}, {"more", "x"}};
+    EXPECT_EQ(answer->trailers, want);
+    EXPECT_EQ(answer->header("grpc-status"), "");
+  }
+}
+
+TEST(Client, ReachesAUnixSocket) {
+  const std::string path = "/tmp/holdfast-net-test-" + std::to_string(getpid()) + ".sock";
+  ServerOptions listening;
+  listening.listen = "unix:" + path;
+  TestServer s(listening);
+  for (const bool http2 : {false, true}) {
+    ClientOptions options;
+    options.tls = false;
+    options.http2_prior_knowledge = http2;
+    options.unix_socket = path;
+    options.host = "localhost";
+    Client client(s.loops.at(0), options);
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/x"), 1000));
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->body, "hello /x?");
+  }
+  for (const auto& [missing, why] :
+       {std::pair("/no/such.sock", "no such file or directory"), std::pair("@no-such-socket", "connection refused"),
+        std::pair("/tmp", "connection refused")}) {
+    ClientOptions options;
+    options.tls = false;
+    options.unix_socket = missing;
+    Client client(s.loops.at(0), options);
+    CallResult<ClientResponse> answer = run(s.loops.at(0), client.fetch(get("/"), 1000));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().message, "dial unix " + std::string(missing) + ": connect: " + why);
+    EXPECT_EQ(answer.error().progress, CallError::Progress::NotConnected);
+  }
+}
+
+// When the peer shuts down its side without reading, a blocked write returns and the state it uses is still alive.
+TEST(Client, TunnelClosedByPeerReleasesBlockedWriter) {
   std::promise<void> done;
   Listener listener([&](int peer) {
     read_head(peer);
     const std::string_view head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: flood\r\nConnection: Upgrade\r\n\r\n";
     send(peer, head.data(), head.size(), MSG_NOSIGNAL);
     char c = 0;
-    recv(peer, &c, 1, MSG_PEEK);  // Writing has begun, and not all of it fits into the sockets.
+    recv(peer, &c, 1, MSG_PEEK);  // Writing has begun, and the socket buffers cannot hold all of it.
     shutdown(peer, SHUT_WR);
     done.get_future().wait();
   });
@@ -160,22 +265,22 @@ TEST(Client, ATunnelThatThePeerEndsReleasesAWriterThatWaits) {
     tasks.push_back(read());
     tasks.push_back(write());
     co_await when_all(loop, std::move(tasks));
-    const ClientStream ended = std::move(*stream);  // It ends on its loop.
+    const ClientStream ended = std::move(*stream);  // Destroyed on its loop.
     co_return Unit{};
   };
   run(loop, both());
   done.set_value();
 }
 
-// A chunk's length and the ends of lines come apart: the loop goes on meanwhile.
-TEST(Client, ReadsChunksThatArriveInPieces) {
+// Chunk lengths and line ends are split; the loop must not spin while waiting for the rest.
+TEST(Client, DecodesChunksSplitAcrossReads) {
   std::promise<void> sent;
   Listener listener([&](int peer) {
     read_head(peer);
     for (const std::string_view piece : {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "5", "\r", "\nhel",
                                          "lo", "\r", "\n1", "\r\n!\r", "\n0\r", "\n", "\r", "\n"}) {
       send(peer, piece.data(), piece.size(), MSG_NOSIGNAL);
-      std::this_thread::sleep_for(3ms);  // So that most of them arrive alone.
+      std::this_thread::sleep_for(3ms);  // Makes most of them arrive separately.
     }
     sent.get_future().wait();
   });
@@ -191,7 +296,7 @@ TEST(Client, ReadsChunksThatArriveInPieces) {
   EXPECT_EQ(answer->body, "hello!");
 }
 
-TEST_P(EitherClient, UnpacksGzip) {
+TEST_P(EitherClient, DecompressesGzip) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/gzip?500");
@@ -211,13 +316,13 @@ struct GzipCase {
   bool compressed;
 };
 
-TEST(Gzip, IsUsedAsKubeApiserverUsesIt) {
+TEST(Gzip, MatchesKubeApiserver) {
   const GzipCase cases[] = {
       {"above 128 KiB", "/gzip?132", "gzip", true},
       {"not above 128 KiB", "/gzip?131", "gzip", false},
-      {"nobody asked", "/gzip?500", "", false},
-      {"a q value is not understood", "/gzip?500", "gzip;q=1.0", false},
-      {"a star is not understood", "/gzip?500", "*", false},
+      {"not requested", "/gzip?500", "", false},
+      {"q-values are not supported", "/gzip?500", "gzip;q=1.0", false},
+      {"wildcards are not supported", "/gzip?500", "*", false},
       {"one of several", "/gzip?500", "deflate, gzip", true},
       {"not allowed", "/stream?500", "gzip", false},
   };
@@ -234,7 +339,7 @@ TEST(Gzip, IsUsedAsKubeApiserverUsesIt) {
   }
 }
 
-TEST_P(EitherClient, ShowsItsCertificate) {
+TEST_P(EitherClient, SendsClientCertificate) {
   TestServer s(tls_options());
   ClientOptions options = to(s, GetParam());
   options.identity = TestPki::get().client;
@@ -244,7 +349,7 @@ TEST_P(EitherClient, ShowsItsCertificate) {
   EXPECT_EQ(answer->body, "alice");
 }
 
-TEST_P(EitherClient, DoesNotTrustJustAnybody) {
+TEST_P(EitherClient, RejectsUntrustedServer) {
   TestServer s(tls_options());
   ClientOptions options = to(s, GetParam());
   options.ca_pem = TestPki::make("other-ca", "", nullptr).certificate_pem;
@@ -260,7 +365,7 @@ TEST_P(EitherClient, DoesNotTrustJustAnybody) {
   EXPECT_THAT(answer.error().message, HasSubstr("not valid for elsewhere.example.com"));
 }
 
-TEST(Client, SaysWhyItCouldNotConnect) {
+TEST(Client, ReportsWhyConnectingFailed) {
   Loops loops(1);
   ClientOptions options;
   options.host = "127.0.0.1";
@@ -275,7 +380,7 @@ TEST(Client, SaysWhyItCouldNotConnect) {
             "dial tcp: lookup no-such-host.invalid: no such host");
 }
 
-TEST_P(EitherClient, SendsNothingThatCouldBeReadAsAnotherLine) {
+TEST_P(EitherClient, RejectsRequestsThatWouldInjectLines) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   const auto fails = [&](ClientRequest request) { return !run(s.loops.at(0), client.fetch(request, 1000)); };
@@ -292,7 +397,7 @@ TEST_P(EitherClient, SendsNothingThatCouldBeReadAsAnotherLine) {
   EXPECT_TRUE(fails(method));
 }
 
-TEST_P(EitherClient, IsEndedByItsCancellation) {
+TEST_P(EitherClient, CancellationEndsCall) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/forever");
@@ -300,11 +405,11 @@ TEST_P(EitherClient, IsEndedByItsCancellation) {
   s.loops.at(0).post(
       [&] { s.loops.at(0).run_after(20ms, [cancellation = request.cancellation] { cancellation->cancel(); }); });
   EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context canceled");
-  // One that was cancelled before it began does not begin.
+  // A call that is cancelled beforehand is not sent.
   EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context canceled");
 }
 
-TEST_P(EitherClient, GivesUpInTime) {
+TEST_P(EitherClient, TimesOut) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   ClientRequest request = get("/wait");
@@ -312,7 +417,7 @@ TEST_P(EitherClient, GivesUpInTime) {
   EXPECT_EQ(run(s.loops.at(0), client.fetch(request, 1000)).error().message, "context deadline exceeded");
 }
 
-TEST_P(EitherClient, TriesAgainWhenAKeptConnectionWasClosed) {
+TEST_P(EitherClient, RetriesWhenIdleConnectionWasClosed) {
   ServerOptions server_options = tls_options();
   server_options.idle_timeout = 60ms;
   TestServer s(server_options);
@@ -324,7 +429,7 @@ TEST_P(EitherClient, TriesAgainWhenAKeptConnectionWasClosed) {
   }
 }
 
-TEST_P(EitherClient, FollowsAStreamAndCanLeaveIt) {
+TEST_P(EitherClient, StreamCanBeReadAndCancelled) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   const int before = seen.peer_gone;
@@ -341,7 +446,7 @@ TEST_P(EitherClient, FollowsAStreamAndCanLeaveIt) {
   EXPECT_TRUE(eventually([&] { return seen.peer_gone == before + 1; }));
 }
 
-TEST_P(EitherClient, AnAnswerAboveTheLimitIsAnError) {
+TEST_P(EitherClient, BodyAboveLimitIsAnError) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, GetParam()));
   EXPECT_EQ(run(s.loops.at(0), client.fetch(get("/stream?100"), 5000)).error().reason, Reason::RequestEntityTooLarge);
@@ -369,7 +474,7 @@ Task<CallResult<ClientResponse>> fetch_together(Client& client, int count) {
   co_return ClientResponse{};
 }
 
-TEST(Http2Client, CallsAtTheSameTimeShareAConnection) {
+TEST(Http2Client, ConcurrentCallsShareOneConnection) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
   CallResult<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 50));
@@ -377,9 +482,9 @@ TEST(Http2Client, CallsAtTheSameTimeShareAConnection) {
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
 
-// A server that accepts connections and says nothing: whoever waits for the handshake of another call does not wait
-// longer than it may itself.
-TEST(Http2Client, WaitsForTheConnectionOfAnotherCallNoLongerThanItsOwnTime) {
+// The server accepts connections but never answers: a call waiting for another call's handshake still honors its own
+// timeout.
+TEST(Http2Client, WaitingForAnotherCallsConnectionHonorsOwnTimeout) {
   std::promise<void> connected, over;
   Listener listener([&](int) {
     connected.set_value();
@@ -413,7 +518,7 @@ TEST(Http2Client, WaitsForTheConnectionOfAnotherCallNoLongerThanItsOwnTime) {
   over.set_value();
 }
 
-TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
+TEST(Http2Client, OpensAnotherConnectionAtTheStreamLimit) {
   ServerOptions options = tls_options();
   options.max_concurrent_streams = 10;
   TestServer s(options);
@@ -421,12 +526,12 @@ TEST(Http2Client, OpensAnotherConnectionWhereTheServerAllowsNoMoreCalls) {
   ASSERT_TRUE(run(s.loops.at(0), client.fetch(get("/x"), 1000)));  // Now the limit is known.
   CallResult<ClientResponse> all = run(s.loops.at(0), fetch_together(client, 25));
   EXPECT_TRUE(all) << all.error().message;
-  // The first ten share one, the next ten another; for the rest a call may have ended meanwhile.
+  // The first ten share one connection, the next ten another; the rest may reuse either.
   EXPECT_GE(s.server->stats().connections_accepted, 2u);
   EXPECT_LE(s.server->stats().connections_accepted, 3u);
 }
 
-TEST(Http2Client, GoesOnOverANewConnectionWhenTheServerGoesAway) {
+TEST(Http2Client, ReconnectsAfterGoAway) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
   for (int i = 0; i < 3; ++i) {
@@ -435,7 +540,7 @@ TEST(Http2Client, GoesOnOverANewConnectionWhenTheServerGoesAway) {
   }
 }
 
-TEST(Http2Client, AnAnswerBrokenOffIsAnError) {
+TEST(Http2Client, TruncatedResponseIsAnError) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
   const CallError late = run(s.loops.at(0), client.fetch(get("/throw-late"), 1000)).take_error();
@@ -445,7 +550,7 @@ TEST(Http2Client, AnAnswerBrokenOffIsAnError) {
   EXPECT_EQ(s.server->stats().connections_accepted, 1u);
 }
 
-TEST(Http2Client, SlowReadersHoldUpTheServerAndNobodyElse) {
+TEST(Http2Client, SlowReaderBlocksOnlyItsOwnStream) {
   TestServer s(tls_options());
   Client client(s.loops.at(0), to(s, true));
   const uint64_t before = seen.written;
@@ -466,7 +571,7 @@ TEST(Http2Client, SlowReadersHoldUpTheServerAndNobodyElse) {
   s.loops.at(0).post([h = std::move(holder)]() mutable { h.reset(); });
 }
 
-// A proxy of one connection: takes CONNECT, then passes bytes on both ways.
+// A proxy for one connection: accepts CONNECT, then forwards bytes in both directions.
 struct Proxy {
   void serve(int peer) {
     request = read_head(peer);
@@ -486,7 +591,7 @@ struct Proxy {
   Listener listener{[this](int peer) { serve(peer); }};
 };
 
-TEST_P(EitherClient, GoesThroughAProxy) {
+TEST_P(EitherClient, ConnectsThroughProxy) {
   TestServer s(tls_options());
   Proxy proxy;
   {
@@ -503,7 +608,7 @@ TEST_P(EitherClient, GoesThroughAProxy) {
   EXPECT_THAT(proxy.request, HasSubstr("Proxy-Authorization: Basic dXNlcjpwYXNz\r\n"));
 }
 
-TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
+TEST(Tls, ClientCertificateIsVerifiedAndAuthorityReloaded) {
   struct Verdict {
     std::string common_name, organization;
     bool good = false, bad = false;
@@ -533,14 +638,14 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
   EXPECT_TRUE(verdict.good);
   EXPECT_FALSE(verdict.bad);
 
-  // The same certificate on another connection is not examined again, and validated the same.
+  // The same certificate on another connection comes from the cache, with the same result.
   verdict = {};
   Client again(loops.at(0), options);
   ASSERT_TRUE(run(loops.at(0), again.fetch(get("/"), 1000)));
   EXPECT_TRUE(verdict.good);
   EXPECT_FALSE(verdict.bad);
 
-  // After a reload by another authority, old connections continue and new ones are not trusted.
+  // After reloading a different authority, old connections continue and new ones are rejected.
   const Identity new_authority = TestPki::make("new-ca", "", nullptr);
   ASSERT_TRUE(server.reload(TestPki::make("server", "", &new_authority), {}, new_authority.certificate_pem));
   EXPECT_TRUE(run(loops.at(0), client.fetch(get("/"), 1000)));
@@ -550,14 +655,14 @@ TEST(Tls, ACertificateIsVerifiedAgainstAPoolAndReloaded) {
   server.stop(1s);
 }
 
-TEST(Tls, PlainHttpGetsAHint) {
+TEST(Tls, PlainHttpGetsHint) {
   TestServer s(tls_options());
   Socket peer(s.port());
   peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(peer.read_all(), "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
 }
 
-TEST(Tls, AHandshakeThatDoesNotComeIsNotWaitedForLong) {
+TEST(Tls, HandshakeTimesOut) {
   ServerOptions options = tls_options();
   options.handshake_timeout = 100ms;
   TestServer s(options);
@@ -565,7 +670,7 @@ TEST(Tls, AHandshakeThatDoesNotComeIsNotWaitedForLong) {
   EXPECT_EQ(peer.read_all(), "");
 }
 
-TEST(Gzip, GoesThereAndBack) {
+TEST(Gzip, RoundTrips) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += "{\"n\":" + std::to_string(i * 7919) + "}";
   const std::vector<Bytes> parts = {Bytes(text.substr(0, 1000)), Bytes(text.substr(1000))};
@@ -577,12 +682,12 @@ TEST(Gzip, GoesThereAndBack) {
   EXPECT_FALSE(gunzip("nonsense that is no gzip", 1000));
 }
 
-TEST(PercentDecoding, FailsWithoutTwoHexDigits) {
+TEST(PercentDecoding, RequiresTwoHexDigits) {
   EXPECT_EQ(percent_decode("%2"), std::nullopt);
   EXPECT_EQ(percent_decode("a%2Fb+c"), "a/b+c");
 }
 
-TEST(LocalCall, ReachesAHandlerWithoutAConnection) {
+TEST(LocalCall, CallsHandlerWithoutConnection) {
   Loops loops(1);
   ClientRequest request = get("/echo");
   request.method = "POST";
@@ -595,7 +700,7 @@ TEST(LocalCall, ReachesAHandlerWithoutAConnection) {
   EXPECT_EQ(run(loops.at(0), call_handler(loops.at(0), handle, get("/stream?2000")))->body.size(), 2'000'000u);
 }
 
-TEST(Server, SaysWhyItCannotListen) {
+TEST(Server, ReportsWhyItCannotListen) {
   Loops loops(1);
   TestServer other;
   ServerOptions options;

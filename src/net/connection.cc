@@ -11,41 +11,42 @@ namespace holdfast::net::detail {
 namespace {
 
 constexpr size_t kRecordBytes = 16 << 10;        // The largest TLS record.
-constexpr size_t kRoundBytes = 256 << 10;        // Sealed before each send().
-constexpr size_t kFlushBudgetBytes = 512 << 10;  // Sent for one connection before others have their turn.
-constexpr uint32_t kLingerBytes = 16 << 20;
+constexpr size_t kRoundBytes = 256 << 10;        // Encrypted before each send().
+constexpr size_t kFlushBudgetBytes = 512 << 10;  // Sent for one connection before others get a turn.
+constexpr uint32_t kLingerBytes = 32 << 20;      // More than any body that is accepted.
 constexpr Millis kLingerTime{1000};
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 }  // namespace
 
-std::vector<Connection*> Home::all_connections() const {
+std::vector<Connection*> LoopConnections::all_connections() const {
   std::vector<Connection*> all;
   all.reserve(connections.size());
   for (const auto& [connection, owned] : connections) all.push_back(connection);
   return all;
 }
 
-void Home::tick() {
+void LoopConnections::tick() {
   const TimePoint now = loop.state().now();
-  // Closing a connection takes it out of the map at the end of the round, or when its handlers have ended.
+  // tick() may close connections, which removes them from the map at the end of the round or when their handlers end.
   for (Connection* connection : all_connections()) {
     if (connections.contains(connection)) connection->tick(now);
   }
   tick_timer = connections.empty() ? 0 : loop.run_after(shared.options.housekeeping_interval, [this] { tick(); });
 }
 
-bool Strangers::enter(const std::string& host, const ServerOptions& options) {
+bool UnauthenticatedConnections::enter(const std::string& host, const ServerOptions& options) {
   const std::lock_guard lock(mutex_);
-  if (count_ >= options.max_strangers) return false;
-  uint32_t& from_host = by_host_[host];
-  if (from_host >= options.max_strangers_per_address) return false;
-  ++from_host;
+  if (count_ >= options.max_unauthenticated_connections) return false;
+  const auto found = by_host_.find(host);
+  if ((found == by_host_.end() ? 0 : found->second) >= options.max_unauthenticated_connections_per_address)
+    return false;
+  ++by_host_[host];
   ++count_;
   return true;
 }
 
-void Strangers::leave(const std::string& host) {
+void UnauthenticatedConnections::leave(const std::string& host) {
   const std::lock_guard lock(mutex_);
   const auto found = by_host_.find(host);
   assert(found != by_host_.end() && count_ > 0);
@@ -53,11 +54,12 @@ void Strangers::leave(const std::string& host) {
   if (--found->second == 0) by_host_.erase(found);
 }
 
-Connection::Connection(Home& owner, int fd, std::string address, std::string stranger_host, const ContextPtr& context)
+Connection::Connection(LoopConnections& owner, int fd, std::string address, std::string counted_host,
+                       const ContextPtr& context)
     : home(owner),
       shared(owner.shared),
       fd_(fd),
-      stranger_host_(std::move(stranger_host)),
+      counted_host_(std::move(counted_host)),
       state_(context ? State::Handshaking : State::Sniffing),
       state_since_(owner.loop.state().now()),
       out_progress_(state_since_) {
@@ -124,7 +126,7 @@ void Connection::receive(std::string_view bytes) {
       if (tls_->failure() == "http request") {
         out_ = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
       }
-      send_pending();  // The alert, if there is room for it.
+      send_pending();  // Sends the alert if the socket has room.
       return close();
     }
     if (!out_.empty()) flush_soon();
@@ -138,7 +140,7 @@ void Connection::receive(std::string_view bytes) {
     switch (tls_->read(plain.data(), plain.size(), got)) {
       case TlsEngine::Status::Ok:
         session_->receive({plain.data(), got});
-        // Most often one request is all that came: asking OpenSSL again only to hear so costs as much as reading it.
+        // Usually one request is all that arrived, and asking OpenSSL again would cost as much as reading it.
         if (tls_->exhausted()) return;
         break;
       case TlsEngine::Status::WantInput:
@@ -184,7 +186,8 @@ void Connection::put(std::string_view bytes) {
     out_.append(bytes);
     return;
   }
-  // Whole records go straight from where the bytes are; what is left over waits for company.
+  // Whole records are encrypted straight from `bytes`; the remainder is staged until a record is full or the round
+  // ends.
   std::string& staged = home.loop.state().staged;
   if (staged.size() + bytes.size() < kRecordBytes) {
     staged.append(bytes);
@@ -216,7 +219,7 @@ bool Connection::send_pending() {
     const ssize_t sent = send(fd_, out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
     if (sent <= 0) {
       if (errno == EINTR) continue;
-      // A broken connection shows up as an event too; until then the output just stays.
+      // A broken connection is also reported as an event; keep the output until then.
       return false;
     }
     out_progress_ = now();
@@ -231,7 +234,7 @@ bool Connection::send_pending() {
 void Connection::flush() {
   if (state_ == State::Closed || state_ == State::Lingering) return;
   if (!send_pending()) return want_output(true);
-  // Borrow the loop's buffer: a connection with nothing to send holds none.
+  // Borrow the loop's buffer: a connection without pending output holds none.
   std::string& scratch = home.loop.state().sealed;
   out_.swap(scratch);
   out_.clear();
@@ -266,7 +269,7 @@ void Connection::finish() {
     send_pending();
   }
   if (!session_->input_pending()) return close();
-  // Closing with unread input would make the kernel reset the connection and the peer lose the response.
+  // Closing with unread input would make the kernel reset the connection, and the peer could lose the response.
   shutdown(fd_, SHUT_WR);
   state_ = State::Lingering;
   state_since_ = now();
@@ -274,29 +277,29 @@ void Connection::finish() {
 }
 
 void Connection::trust() {
-  if (!stranger_host_.empty()) shared.strangers.leave(std::exchange(stranger_host_, {}));
+  if (!counted_host_.empty()) shared.strangers.leave(std::exchange(counted_host_, {}));
 }
 
 void Connection::close() {
   if (state_ == State::Closed) return;
-  trust();  // It no longer counts.
+  trust();  // Stop counting it as unauthenticated.
   state_ = State::Closed;
   home.loop.state().remove(fd_, this);
   ::close(fd_);
   shared.counters.open.fetch_sub(1, std::memory_order_relaxed);
   if (session_) session_->lost();
-  bury_if_quiet();
+  destroy_if_idle();
 }
 
-void Connection::bury_if_quiet() {
+void Connection::destroy_if_idle() {
   if (state_ != State::Closed || (session_ && !session_->quiet())) return;
   auto node = home.connections.extract(this);
   if (node.empty()) return;
-  home.loop.state().bury(std::move(node.mapped()));
+  home.loop.state().destroy_later(std::move(node.mapped()));
   if (home.connections.empty() && home.on_empty) home.on_empty();
 }
 
-void Connection::handler_ended() { bury_if_quiet(); }
+void Connection::handler_ended() { destroy_if_idle(); }
 
 void Connection::protocol_error() { shared.counters.protocol_errors.fetch_add(1, std::memory_order_relaxed); }
 

@@ -1,4 +1,4 @@
-// One accepted socket: TLS or not, what waits to be sent, and the session that speaks a protocol over it.
+// One accepted socket: optional TLS, buffered output, and the session that implements HTTP/1.1 or HTTP/2 on it.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,19 @@
 
 namespace holdfast::net::detail {
 
-// Speaks HTTP/1.1 or HTTP/2 for a connection.
+// The HTTP/1.1 or HTTP/2 implementation of a connection.
 class Session {
  public:
   virtual ~Session() = default;
-  virtual void receive(std::string_view bytes) = 0;     // Takes all of it.
+  virtual void receive(std::string_view bytes) = 0;     // Consumes all of it.
   virtual void produce() = 0;                           // put()s output while the connection has room().
-  virtual void produced() = 0;                          // Output has left: writers may continue.
-  virtual void lost() = 0;                              // The connection is gone.
+  virtual void produced() = 0;                          // Output was sent: writers may continue.
+  virtual void lost() = 0;                              // The connection was lost.
   virtual void drain() = 0;                             // No new requests; finish when the last one is answered.
   virtual void tick(TimePoint now) = 0;                 // About once a second.
-  virtual bool quiet() const = 0;                       // No handler runs: the session may be destroyed.
-  virtual bool finished() const = 0;                    // Nothing more will come: close after the output.
-  virtual bool input_pending() const { return false; }  // The peer may still be sending: close gently.
+  virtual bool quiet() const = 0;                       // No handler is running: the session may be destroyed.
+  virtual bool finished() const = 0;                    // No more output will follow: close once everything is sent.
+  virtual bool input_pending() const { return false; }  // The peer may still be sending: linger before closing.
 };
 
 struct Counters {
@@ -34,10 +34,10 @@ struct Counters {
       protocol_errors{0}, received{0}, sent{0};
 };
 
-// Connections on which no one known has asked anything yet, by the address they come from. Any thread.
-class Strangers {
+// Counts connections that have not carried an authenticated request yet, in total and by remote address. Thread-safe.
+class UnauthenticatedConnections {
  public:
-  // False: there are too many, in all or from this host.
+  // Returns false if the total or per-host limit is reached.
   bool enter(const std::string& host, const ServerOptions& options);
   void leave(const std::string& host);
 
@@ -47,12 +47,12 @@ class Strangers {
   std::unordered_map<std::string, uint32_t, KeyHash, std::equal_to<>> by_host_;
 };
 
-// What the connections of one server share.
+// State shared by the connections of one server.
 struct ServerShared {
   ServerOptions options;
   Handler handler;
   Counters counters;
-  Strangers strangers;
+  UnauthenticatedConnections strangers;
   std::atomic<bool> draining{false};
   std::atomic<uint64_t> next_connection{1};
   std::mutex mutex;  // Guards context.
@@ -62,29 +62,29 @@ struct ServerShared {
 
 class Connection;
 
-// The connections of one server on one loop. Touched on that loop's thread only.
-struct Home {
+// The connections of one server on one loop. Used only on that loop's thread.
+struct LoopConnections {
   EventLoop& loop;
   ServerShared& shared;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections;
   std::function<void()> on_empty;  // Set while stopping.
   uint64_t tick_timer = 0;         // Runs while there are connections.
   void tick();
-  // Those that are there now: for going through them while some end.
+  // A snapshot, so that connections may end during iteration.
   std::vector<Connection*> all_connections() const;
 };
 
 class Connection final : public EventSource, public Flushable {
  public:
-  // `stranger_host`: as entered in ServerShared::strangers; empty when it does not count as one.
-  Connection(Home& home, int fd, std::string address, std::string stranger_host, const ContextPtr& context);
+  // `counted_host`: the host counted in ServerShared::strangers; empty if the connection is not counted.
+  Connection(LoopConnections& home, int fd, std::string address, std::string counted_host, const ContextPtr& context);
   ~Connection() override;
 
   void on_events(uint32_t events) override;
   void flush() override;
   void tick(TimePoint now);
   void drain();
-  void close();  // At once. Handlers are notified; the object is destroyed when the last has ended.
+  void close();  // Immediately. Handlers are notified; the object is destroyed when the last one has ended.
   void handler_ended();
 
   // --- For sessions.
@@ -92,12 +92,12 @@ class Connection final : public EventSource, public Flushable {
   void put(std::string_view bytes);
   void flush_soon() { home.loop.state().flush_soon(this); }
   void set_reading(bool on);
-  void trust();           // An authenticated client uses it.
-  void protocol_error();  // Counts and closes after what is queued has been sent.
+  void trust();           // An authenticated client uses this connection.
+  void protocol_error();  // Counts the error and closes once queued output has been sent.
   bool is_closed() const { return state_ == State::Closed; }
   TimePoint now() const { return home.loop.state().now(); }
 
-  Home& home;
+  LoopConnections& home;
   ServerShared& shared;
   Peer peer;
 
@@ -108,20 +108,20 @@ class Connection final : public EventSource, public Flushable {
   void receive_plain(std::string_view bytes);
   void open_session(bool http2);
   void seal();
-  bool send_pending();  // True when nothing is left to send.
+  bool send_pending();  // True if everything was sent.
   void finish();        // Sends the closing alert, then closes or lingers.
   void want_output(bool on);
   void update_events();
-  void bury_if_quiet();
+  void destroy_if_idle();
 
   int fd_;
-  std::string stranger_host_;
+  std::string counted_host_;
   State state_;
   std::optional<TlsEngine> tls_;
   bool tls_used_ = false;  // Since the last tick.
   std::unique_ptr<Session> session_;
   std::string sniffed_;
-  std::string out_;  // For the socket, from out_sent_ on.
+  std::string out_;  // Bytes for the socket, unsent from out_sent_ on.
   size_t out_sent_ = 0;
   TimePoint state_since_;
   TimePoint out_progress_;

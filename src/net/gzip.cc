@@ -1,4 +1,4 @@
-// gzip by ISA-L, which is made for speed at low levels: clients ask for compressed lists by default.
+// gzip using ISA-L, which is fast at low levels: clients request compressed lists by default.
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct GzipWriter::State {
     stream.end_of_stream = 0;
   }
 
-  // Compresses what next_in points to; appends to `out`.
+  // Compresses the input at next_in and appends to `out`.
   void run(std::string& out) {
     do {
       const size_t had = out.size();
@@ -42,7 +42,7 @@ struct GzipWriter::State {
 
   void add(std::string_view bytes, std::string& out) {
     while (!bytes.empty()) {
-      // avail_in counts in 32 bits.
+      // avail_in has 32 bits.
       const std::string_view piece = bytes.substr(0, 1 << 30);
       stream.next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(piece.data()));
       stream.avail_in = static_cast<uint32_t>(piece.size());

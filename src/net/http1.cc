@@ -1,10 +1,11 @@
-// HTTP/1.1 on a connection: one request at a time, kept alive; pipelined requests wait in the buffer.
+// HTTP/1.1 on a connection: one request at a time, keep-alive; pipelined requests wait in the buffer.
 //
-// Strict where leniency has let requests be smuggled past proxies: one framing of the body, no folded headers, no
-// spaces around header names.
+// Strict where leniency enables request smuggling: exactly one body framing, no folded headers, no spaces around header
+// names.
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/strings.h"
 #include "net/connection.h"
 #include "net/http1_body.h"
@@ -14,9 +15,9 @@ namespace holdfast::net::detail {
 
 namespace {
 
-// Pipelined bytes held while a request is served, and body bytes held for a handler that does not read.
+// Limits the pipelined bytes buffered during a request, and the body bytes buffered for a handler that does not read.
 constexpr size_t kBufferedBytes = 256 << 10;
-// A body no one read is swallowed up to this to keep the connection; above it, closing is cheaper.
+// An unread body up to this size is discarded to keep the connection; above it, closing is cheaper.
 constexpr size_t kSwallowBytes = 256 << 10;
 
 std::string_view reason_phrase(int status) {
@@ -102,7 +103,7 @@ class Http1Session final : public Session, public StreamOwner {
   void receive(std::string_view bytes) override {
     if (refused_) return;
     if (upgraded_) return receive_frames(bytes);
-    // A head has its own time, from its first byte on.
+    // The header timeout starts at the first byte.
     if (phase_ == Phase::Head && buffer_.empty()) idle_since_ = connection_.now();
     buffer_.append(bytes);
     advance();
@@ -135,7 +136,7 @@ class Http1Session final : public Session, public StreamOwner {
   void input_taken(Stream&, size_t) override { resume_input(); }
   void input_wanted(Stream&) override;
   void abort(Stream&) override {
-    // Without the last chunk, or the promised length, the peer sees that the response is not whole.
+    // Without the last chunk or the full content-length, the peer sees that the response is truncated.
     if (!lost_) connection_.close();
   }
   void close_after(Stream&) override { keep_alive_ = false; }
@@ -154,7 +155,7 @@ class Http1Session final : public Session, public StreamOwner {
   void maybe_next();
   void resume_input();
   void refuse(int status);
-  void put_headers();  // Of the response, into head_.
+  void put_headers();  // Appends the response headers to head_.
   void upgrade();
   void begin_tunnel();
   void receive_frames(std::string_view bytes);
@@ -162,28 +163,28 @@ class Http1Session final : public Session, public StreamOwner {
   Connection& connection_;
   Http1Stream stream_;
   std::string buffer_;
-  size_t consumed_ = 0;  // Of buffer_, dropped at the end of advance().
-  size_t scanned_ = 0;   // Already searched for the end of the head.
+  size_t consumed_ = 0;  // Prefix of buffer_, erased at the end of advance().
+  size_t scanned_ = 0;   // Prefix already searched for the end of the head.
   Phase phase_ = Phase::Head;
   BodyDecoder body_;
   uint64_t swallowed_ = 0;
   bool keep_alive_ = true;
   bool chunked_output_ = false;
   bool expects_continue_ = false;
-  bool answered_ = false;  // The whole answer has been put.
+  bool answered_ = false;  // The whole response has been put().
   bool draining_ = false;
   bool closing_ = false;
   bool refused_ = false;
   bool lost_ = false;
   bool advancing_ = false;
-  // After 101.
-  bool tunnel_ = false;        // Plain bytes in both directions.
-  bool upgraded_ = false;      // A WebSocket of our own.
-  bool said_goodbye_ = false;  // The client has.
+  // After a 101 response:
+  bool tunnel_ = false;                // Raw bytes in both directions.
+  bool upgraded_ = false;              // A WebSocket handled by this session.
+  bool close_frame_received_ = false;  // The client sent a close frame.
   WebSocketInput frames_;
-  std::string control_;    // Answers to control frames, not yet put.
-  bool mid_part_ = false;  // A part of the output has been put partly: nothing may come in between.
-  std::string head_;       // Of the response, not yet put.
+  std::string control_;    // Replies to control frames, not yet put().
+  bool mid_part_ = false;  // An output part is only partly put(): nothing may be interleaved.
+  std::string head_;       // Response head, not yet put().
   TimePoint idle_since_;
 };
 
@@ -202,13 +203,13 @@ void Http1Session::advance() {
   buffer_.erase(0, consumed_);
   consumed_ = 0;
   if (buffer_.empty() && buffer_.capacity() > 4096) buffer_ = std::string();
-  // Stop reading from a peer that sends more than is being taken.
+  // Backpressure: stop reading while the peer sends faster than the handler reads.
   if (!lost_) connection_.set_reading(phase_ == Phase::Head || buffer_.size() < kBufferedBytes);
 }
 
 void Http1Session::parse_head() {
   std::string_view rest = std::string_view(buffer_).substr(consumed_);
-  // Empty lines before a request are tolerated, as RFC 9112 asks.
+  // RFC 9112 asks servers to ignore empty lines before a request.
   while (rest.starts_with("\r\n") && scanned_ == 0) {
     consumed_ += 2;
     rest.remove_prefix(2);
@@ -230,7 +231,7 @@ void Http1Session::parse_head() {
   begin_request();
 }
 
-// Views of `head` stay in the stream's arena. False after refuse().
+// `head` must be in the stream's arena: the request keeps views of it. False after refuse().
 bool Http1Session::parse_lines(std::string_view head) {
   Request& request = stream_.request;
   request.peer = &connection_.peer;
@@ -264,27 +265,23 @@ bool Http1Session::parse_lines(std::string_view head) {
     line = head.substr(from, line_end - from);
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return refuse(400), false;
-    // Lower-cased in place: the arena's copy is ours.
+    // Lower-cased in place: this is the arena's copy.
     char* name_text = const_cast<char*>(line.data());
     for (size_t i = 0; i < colon; ++i) {
-      if (name_text[i] >= 'A' && name_text[i] <= 'Z') name_text[i] |= 0x20;
+      name_text[i] = to_lower(name_text[i]);
     }
     const std::string_view name = line.substr(0, colon);
-    std::string_view value = line.substr(colon + 1);
-    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
-    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+    const std::string_view value = trim(line.substr(colon + 1), " \t");
     if (!is_header_value(value)) return refuse(400), false;
     request.headers.add({name, value});
     if (name == "host") {
       request.authority = value;
       ++hosts;
     } else if (name == "content-length") {
-      uint64_t length = 0;
-      const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-      if (error != std::errc() || stop != value.data() + value.size()) return refuse(400), false;
-      if (has_length && stream_.content_length != length) return refuse(400), false;
+      const std::optional<uint64_t> length = parse_number<uint64_t>(value);
+      if (!length || (has_length && stream_.content_length != *length)) return refuse(400), false;
       has_length = true;
-      stream_.content_length = length;
+      stream_.content_length = *length;
     } else if (name == "transfer-encoding") {
       if (chunked || !equals_ignoring_case(value, "chunked")) return refuse(501), false;
       chunked = true;
@@ -336,7 +333,7 @@ void Http1Session::parse_body() {
         }
         swallowed_ += payload.size();
         if (swallowed_ > kSwallowBytes) {
-          // It will not be read, and keeping the connection is no longer cheap.
+          // Discarding more costs more than a new connection.
           closing_ = true;
           connection_.flush_soon();
           return;
@@ -352,7 +349,7 @@ void Http1Session::body_ended() {
   maybe_next();
 }
 
-// To the next request when this one is over in both directions.
+// Moves on to the next request once this one is complete in both directions.
 void Http1Session::maybe_next() {
   if (lost_ || phase_ != Phase::Serving || !answered_ || stream_.handler_active()) return;
   if (!keep_alive_ || draining_) {
@@ -366,7 +363,7 @@ void Http1Session::maybe_next() {
 }
 
 void Http1Session::resume_input() {
-  // Inside parse_body, the loop there continues by itself.
+  // parse_body() continues its own loop.
   if (!advancing_) advance();
 }
 
@@ -382,7 +379,7 @@ void Http1Session::input_wanted(Stream&) {
 void Http1Session::refuse(int status) {
   connection_.protocol_error();
   if (stream_.handler_active()) {
-    // In the middle of a body: the reader sees the connection fail.
+    // In the middle of a body: the reader gets an error.
     connection_.close();
     return;
   }
@@ -423,9 +420,9 @@ void Http1Session::begin_tunnel() {
 }
 
 void Http1Session::receive_frames(std::string_view bytes) {
-  if (said_goodbye_ || closing_) return;
+  if (close_frame_received_ || closing_) return;
   if (!frames_.receive(bytes, control_)) {
-    said_goodbye_ = true;
+    close_frame_received_ = true;
     stream_.lost();
     if (!stream_.handler_active()) closing_ = true;
   }
@@ -434,10 +431,10 @@ void Http1Session::receive_frames(std::string_view bytes) {
 
 void Http1Session::put_headers() {
   for (const Header& header : stream_.headers) {
-    // The spelling Go gives them: users grep for it.
+    // Go's canonical capitalization: users grep for it.
     bool upper = true;
     for (const char c : header.name) {
-      head_ += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
+      head_ += upper ? to_upper(c) : c;
       upper = c == '-';
     }
     head_ += ": ";
@@ -498,7 +495,7 @@ void Http1Session::produce() {
       connection_.put(control_);
       control_.clear();
     }
-    if (said_goodbye_) return;
+    if (close_frame_received_) return;
     const std::string_view part = stream_.next_output();
     if (part.empty()) break;
     const size_t take = std::min(part.size(), connection_.room());
@@ -517,7 +514,7 @@ void Http1Session::produce() {
     stream_.output_taken(take);
   }
   if (stream_.output_finished()) {
-    if (upgraded_) connection_.put(kWebSocketGoodbye);
+    if (upgraded_) connection_.put(kWebSocketCloseFrame);
     if (chunked_output_) connection_.put("0\r\n\r\n");
     answered_ = true;
     if (!stream_.handler_active() && phase_ == Phase::Body && !keep_alive_) closing_ = true;
@@ -529,7 +526,7 @@ void Http1Session::produce() {
 void Http1Session::handler_ended(Stream&) {
   connection_.shared.counters.active.fetch_sub(1, std::memory_order_relaxed);
   if (lost_) return connection_.handler_ended();
-  if (said_goodbye_) {
+  if (close_frame_received_) {
     closing_ = true;
     connection_.flush_soon();
     return;

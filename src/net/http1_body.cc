@@ -1,12 +1,13 @@
 #include "net/http1_body.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/strings.h"
 
 namespace holdfast::net::detail {
 
 namespace {
-// Chunk extensions and trailers are read and thrown away; no one sends long ones in earnest.
+// Chunk extensions and trailers are skipped; legitimate ones are short.
 constexpr size_t kLineBytes = 4096;
 constexpr size_t kTrailerBytes = 64 << 10;
 }  // namespace
@@ -44,10 +45,9 @@ BodyDecoder::Step BodyDecoder::step(std::string_view input, size_t& consumed, st
       place_ = Place::ChunkSize;
     } else if (place_ == Place::ChunkSize) {
       const std::string_view digits = line.substr(0, line.find_first_of("; \t"));
-      const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), left_, 16);
-      if (digits.empty() || digits.size() > 15 || error != std::errc() || stop != digits.data() + digits.size()) {
-        return Step::Bad;
-      }
+      const std::optional<uint64_t> size = parse_number<uint64_t>(digits, 16);
+      if (!size || digits.size() > 15) return Step::Bad;
+      left_ = *size;
       place_ = left_ == 0 ? Place::Trailer : Place::Data;
     } else {
       trailer_bytes_ += line.size();

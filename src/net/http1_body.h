@@ -1,4 +1,5 @@
-// Where the body of an HTTP/1.1 message ends: by length, in chunks, or with the connection. Used in both directions.
+// Finds the end of an HTTP/1.1 message body: by length, by chunks, or by the end of the connection. Used in both
+// directions.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,11 @@ class BodyDecoder {
 
   void start(Framing framing, uint64_t length = 0);
 
-  // Looks at the beginning of `input` and says how much of it is dealt with; with Payload, `payload` is a part of the
-  // body inside it. Call again until NeedMore or End.
+  // Decodes the beginning of `input`. Sets `consumed`; for Payload, `payload` is a view of body bytes in `input`. Call
+  // again until NeedMore or End.
   Step step(std::string_view input, size_t& consumed, std::string_view& payload);
 
-  uint64_t left() const { return left_; }  // Of the length or the chunk.
+  uint64_t left() const { return left_; }  // Bytes left of the body or the chunk.
   Framing framing() const { return framing_; }
 
  private:

@@ -13,7 +13,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(Http1, AnswersAndCloses) {
+TEST(Http1, RespondsAndCloses) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /a%20b?x=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -37,7 +37,7 @@ TEST(Http1, PipelinedRequestsAreAnsweredInOrder) {
   EXPECT_THAT(answer, EndsWith("hello /last?"));
 }
 
-TEST(Http1, ABodyComesWholeHoweverItIsFramedAndCut) {
+TEST(Http1, BodyIsCompleteForAnyFramingAndSplit) {
   TestServer s;
   const std::string requests[] = {
       "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\nConnection: close\r\n\r\nhello world",
@@ -51,7 +51,7 @@ TEST(Http1, ABodyComesWholeHoweverItIsFramedAndCut) {
   }
 }
 
-TEST(Http1, ALargeBodyIsEchoedAndTheConnectionServesOn) {
+TEST(Http1, ConnectionIsReusedAfterLargeBody) {
   TestServer s;
   Socket peer(s.port());
   const std::string body(900'000, 'b');
@@ -64,7 +64,7 @@ TEST(Http1, ALargeBodyIsEchoedAndTheConnectionServesOn) {
   EXPECT_THAT(peer.read_all(), EndsWith("hello /again?"));
 }
 
-TEST(Http1, ExpectContinueIsAnsweredWhenTheHandlerReads) {
+TEST(Http1, ContinueIsSentWhenHandlerReads) {
   TestServer s;
   Socket peer(s.port());
   peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
@@ -73,7 +73,7 @@ TEST(Http1, ExpectContinueIsAnsweredWhenTheHandlerReads) {
   EXPECT_THAT(peer.read_all(), EndsWith("\r\n\r\nok"));
 }
 
-TEST(Http1, ABodyNobodyWantsDoesNotLoseTheAnswer) {
+TEST(Http1, UnreadBodyDoesNotLoseResponse) {
   TestServer s;
   Socket peer(s.port());
   peer.send("POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n");
@@ -82,7 +82,7 @@ TEST(Http1, ABodyNobodyWantsDoesNotLoseTheAnswer) {
   sender.join();
 }
 
-TEST(Http1, ABodyAboveTheLimitIsRefused) {
+TEST(Http1, BodyAboveLimitIsRejected) {
   TestServer s;
   Socket peer(s.port());
   peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\nxx");
@@ -95,7 +95,7 @@ struct BadCase {
   const char* status;
 };
 
-TEST(Http1, MalformedRequestsAreRefused) {
+TEST(Http1, MalformedRequestsAreRejected) {
   const BadCase cases[] = {
       {"no spaces", "GARBAGE\r\n\r\n", "400"},
       {"an unknown version", "GET / HTTP/3.0\r\nHost: x\r\n\r\n", "505"},
@@ -104,14 +104,14 @@ TEST(Http1, MalformedRequestsAreRefused) {
       {"a space before the colon", "GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n", "400"},
       {"a folded header", "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", "400"},
       {"a header without a colon", "GET / HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n", "400"},
-      {"length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-       "400"},
+      {"content-length and chunked",
+       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "400"},
       {"two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "400"},
       {"a negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "400"},
       {"an unknown transfer encoding", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", "501"},
       {"a bad escape in the path", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
-      {"a target that is no path", "GET pods HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
-      {"headers without end", "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(1'200'000, 'a'), "431"},
+      {"a target that is not a path", "GET pods HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+      {"headers above the limit", "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(1'200'000, 'a'), "431"},
       {"a line feed in the target", "GET /a\nX-Remote-User: admin HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
       {"a carriage return in the target", "GET /a\rb HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
       {"a tab in the target", "GET /a\tb HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
@@ -128,21 +128,21 @@ TEST(Http1, MalformedRequestsAreRefused) {
   }
 }
 
-TEST(Http1, ABadChunkEndsTheConnection) {
+TEST(Http1, MalformedChunkClosesConnection) {
   TestServer s;
   Socket peer(s.port());
   peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
   EXPECT_EQ(peer.read_all(), "");
 }
 
-TEST(Http1, HeadHasALengthAndNoBody) {
+TEST(Http1, HeadResponseHasLengthWithoutBody) {
   TestServer s;
   Socket peer(s.port());
   peer.send("HEAD /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(peer.read_all(), EndsWith("Content-Length: 9\r\nConnection: close\r\n\r\n"));
 }
 
-TEST(Http1, OldClientsGetAStreamUntilTheConnectionCloses) {
+TEST(Http1, Http10ClientGetsStreamUntilClose) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /stream?3 HTTP/1.0\r\n\r\n");
@@ -151,7 +151,7 @@ TEST(Http1, OldClientsGetAStreamUntilTheConnectionCloses) {
   EXPECT_THAT(answer, EndsWith(std::string(1000, 'a') + std::string(1000, 'b') + std::string(1000, 'c')));
 }
 
-TEST(Http1, AnExceptionEndsItsRequestAlone) {
+TEST(Http1, ExceptionFailsOnlyItsRequest) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /throw HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -161,7 +161,7 @@ TEST(Http1, AnExceptionEndsItsRequestAlone) {
   EXPECT_EQ(s.server->stats().handler_exceptions, 1u);
 }
 
-TEST(Http1, AnExceptionAfterTheHeadCutsTheAnswerOff) {
+TEST(Http1, ExceptionAfterHeadTruncatesResponse) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /throw-late HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -170,14 +170,14 @@ TEST(Http1, AnExceptionAfterTheHeadCutsTheAnswerOff) {
   EXPECT_EQ(s.server->stats().handler_exceptions, 1u);
 }
 
-TEST(Http1, AHandlerThatSaysNothingIsAServerError) {
+TEST(Http1, HandlerWithoutResponseIsServerError) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /silent HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(peer.read_all(), StartsWith("HTTP/1.1 500"));
 }
 
-TEST(Http1, AHandlerIsToldWhenItsPeerGoes) {
+TEST(Http1, HandlerIsNotifiedOfDisconnect) {
   TestServer s;
   const int before = seen.peer_gone;
   Socket peer(s.port());
@@ -187,7 +187,7 @@ TEST(Http1, AHandlerIsToldWhenItsPeerGoes) {
   EXPECT_TRUE(eventually([&] { return seen.peer_gone == before + 1 && seen.started == seen.ended; }));
 }
 
-TEST(Http1, APeerThatDoesNotReadHoldsLittleMemoryAndIsCutOff) {
+TEST(Http1, PeerThatDoesNotReadIsBoundedAndDisconnected) {
   ServerOptions options;
   options.stalled_write_timeout = 300ms;
   TestServer s(options);
@@ -196,11 +196,11 @@ TEST(Http1, APeerThatDoesNotReadHoldsLittleMemoryAndIsCutOff) {
   peer.send("GET /stream?100000 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(eventually([&] { return seen.written > 0; }));
   EXPECT_TRUE(eventually([&] { return s.server->stats().connections_open == 0; }));
-  EXPECT_LT(seen.written, 20'000'000u);  // Of 100 MB: socket buffers and one queue.
+  EXPECT_LT(seen.written, 20'000'000u);  // Of 100 MB: only socket buffers and one queue were filled.
   EXPECT_EQ(s.server->stats().protocol_errors, 1u);
 }
 
-TEST(Http1, AHeadThatDoesNotComeIsNotWaitedForLong) {
+TEST(Http1, IncompleteHeadTimesOut) {
   ServerOptions options;
   options.header_timeout = 100ms;
   TestServer s(options);
@@ -209,7 +209,7 @@ TEST(Http1, AHeadThatDoesNotComeIsNotWaitedForLong) {
   EXPECT_EQ(peer.read_all(), "");
 }
 
-TEST(Http1, AnIdleConnectionIsClosed) {
+TEST(Http1, IdleConnectionIsClosed) {
   ServerOptions options;
   options.idle_timeout = 100ms;
   TestServer s(options);
@@ -218,7 +218,7 @@ TEST(Http1, AnIdleConnectionIsClosed) {
   EXPECT_THAT(peer.read_all(), EndsWith("hello /x?"));
 }
 
-TEST(Http1, ABodyThatDoesNotComeIsNotWaitedForLong) {
+TEST(Http1, IncompleteBodyTimesOut) {
   ServerOptions options;
   options.stalled_read_timeout = 100ms;
   TestServer s(options);
@@ -247,7 +247,7 @@ TEST(Http1, DrainingFinishesRequestsAndEndsWatches) {
   EXPECT_EQ(idle.read_all(), "");
 }
 
-TEST(Http1, AHandlerThatIsTooSlowIsAnsweredFor) {
+TEST(Http1, DeadlineRespondsForSlowHandler) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /late?50 HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -257,23 +257,23 @@ TEST(Http1, AHandlerThatIsTooSlowIsAnsweredFor) {
   EXPECT_THAT(answer, EndsWith("hello /next?"));
 }
 
-TEST(Http1, AbsoluteTargetsWorkAsProxiesSendThem) {
+TEST(Http1, AcceptsAbsoluteTargets) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET http://example.com/p?q HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(peer.read_all(), EndsWith("hello /p?q"));
 }
 
-TEST(Strangers, ConnectionsOfNobodyKnownAreLimitedForEachAddress) {
+TEST(UnauthenticatedConnections, UnauthenticatedConnectionsAreLimitedPerAddress) {
   ServerOptions options;
-  options.max_strangers_per_address = 2;
+  options.max_unauthenticated_connections_per_address = 2;
   TestServer s(options);
   Socket known(s.port());
   known.send("GET /trusted HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(known.read_until("trusted"), HasSubstr("200 OK"));
   Socket first(s.port()), second(s.port());
   ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 3; }));
-  EXPECT_EQ(Socket(s.port()).read_all(), "");  // Closed at once: the one that is known does not count, these two do.
+  EXPECT_EQ(Socket(s.port()).read_all(), "");  // Closed at once: two others count, the trusted one does not.
   EXPECT_EQ(s.server->stats().connections_refused, 1u);
   first.close();
   ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 2; }));
@@ -282,23 +282,23 @@ TEST(Strangers, ConnectionsOfNobodyKnownAreLimitedForEachAddress) {
   EXPECT_THAT(third.read_all(), HasSubstr("200 OK"));
 }
 
-TEST(Strangers, AllOfThemTogetherAreLimited) {
+TEST(UnauthenticatedConnections, UnauthenticatedConnectionsAreLimitedInTotal) {
   ServerOptions options;
-  options.max_strangers = 1;
+  options.max_unauthenticated_connections = 1;
   TestServer s(options);
   Socket first(s.port());
   ASSERT_TRUE(eventually([&] { return s.server->stats().connections_open == 1; }));
   EXPECT_EQ(Socket(s.port()).read_all(), "");
 }
 
-TEST(Loop, TellsHowLongItKeptOthersWaiting) {
+TEST(Loop, ReportsLongestStall) {
   Loops loops(1);
   loops.at(0).post([] { std::this_thread::sleep_for(20ms); });
   EXPECT_TRUE(eventually([&] { return loops.at(0).take_longest_stall() >= 20ms; }));
 }
 
-// Each is enforced by a test here or in http2_test.cc, with a shorter time or a smaller number.
-TEST(Limits, TheServersDefaultsAreThoseOfTheTable) {
+// Each limit is tested here or in http2_test.cc with a shorter time or smaller number.
+TEST(Limits, ServerDefaultsMatchTable) {
   const ServerOptions options;
   EXPECT_EQ(options.max_header_bytes, limits::kHeaderBytes);
   EXPECT_EQ(options.max_concurrent_streams, limits::kStreams);
@@ -314,7 +314,7 @@ constexpr std::string_view kUpgrade =
     " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-// A frame as a client sends it.
+// A frame as sent by a client.
 std::string masked(int opcode, std::string_view payload) {
   constexpr std::string_view kMask = "\x01\x02\x03\x04";
   std::string frame{static_cast<char>(0x80 | opcode)};
@@ -330,7 +330,7 @@ std::string masked(int opcode, std::string_view payload) {
   return frame;
 }
 
-TEST(WebSocket, TheHandshakeIsAnsweredAndMessagesEndWithAGoodbye) {
+TEST(WebSocket, HandshakeMessageAndCloseFrame) {
   TestServer s;
   Socket peer(s.port());
   peer.send("GET /websocket?short" + std::string(kUpgrade));
@@ -339,7 +339,7 @@ TEST(WebSocket, TheHandshakeIsAnsweredAndMessagesEndWithAGoodbye) {
             "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n\x81\x05hello\x88\x02\x03\xe8");
 }
 
-TEST(WebSocket, PingsAreAnsweredAndMessagesPassedOverHoweverTheyAreCut) {
+TEST(WebSocket, AnswersPingsAndSkipsMessagesForAnySplit) {
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{100'000}}) {
     TestServer s;
     Socket peer(s.port());
@@ -352,8 +352,8 @@ TEST(WebSocket, PingsAreAnsweredAndMessagesPassedOverHoweverTheyAreCut) {
   }
 }
 
-TEST(WebSocket, AClientThatBreaksTheProtocolIsGone) {
-  // Not masked; a control frame in pieces; a long one.
+TEST(WebSocket, ProtocolViolationDisconnects) {
+  // Unmasked; a fragmented control frame; an oversized one.
   for (const std::string& bad :
        {std::string("\x89\x01x"), "\x09" + masked(9, "x").substr(1), std::string("\x89\xfe")}) {
     seen.peer_gone = 0;
@@ -369,7 +369,7 @@ TEST(WebSocket, AClientThatBreaksTheProtocolIsGone) {
 
 // --- Tunnels ---
 
-TEST(Tunnel, IsPlainBytesBothWaysWithWhatWasSentEarly) {
+TEST(Tunnel, IsBidirectionalAndIncludesEarlyBytes) {
   TestServer s;
   Socket peer(s.port());
   peer.send(
@@ -386,19 +386,19 @@ TEST(Tunnel, IsPlainBytesBothWaysWithWhatWasSentEarly) {
   EXPECT_EQ(peer.read_all(), "BYE");
 }
 
-TEST(Tunnel, OutlivesTheDeadlineAndTheTimeForABody) {
+TEST(Tunnel, IgnoresDeadlineAndReadTimeout) {
   ServerOptions options;
   options.stalled_read_timeout = 20ms;
   TestServer s(options);
   Socket peer(s.port());
   peer.send("GET /tunnel HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(peer.read_until("\r\n\r\n"), HasSubstr("101"));
-  std::this_thread::sleep_for(100ms);  // Longer than both: whatever ends it has done so.
+  std::this_thread::sleep_for(100ms);  // Longer than both timeouts.
   peer.send("bye");
   EXPECT_EQ(peer.read_all(), "BYE");
 }
 
-TEST(Tunnel, EndsWithItsClient) {
+TEST(Tunnel, EndsWhenClientDisconnects) {
   TestServer s;
   {
     Socket peer(s.port());

@@ -1,5 +1,5 @@
-// HTTP/2 on a connection, by nghttp2. Frames are pulled when the connection has room, so that a slow peer holds
-// flow-control windows and not our memory.
+// HTTP/2 on a connection, using nghttp2. Frames are produced only when the connection has room, so a slow peer is
+// limited by flow control and does not fill our memory.
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
@@ -20,11 +20,11 @@ class Http2Stream final : public Stream {
     wire.id = stream_id;
   }
 
-  size_t slot = 0;  // In the session's list.
+  size_t slot = 0;  // Index into the session's streams_.
   size_t header_bytes = 0;
-  bool dispatched = false;  // The handler was started.
+  bool dispatched = false;  // The handler has been started.
   bool bad_target = false;
-  size_t swallowed = 0;  // Body that came after the response.
+  size_t swallowed = 0;  // Body bytes received after the response.
   uint32_t close_code = 0;
 };
 
@@ -76,15 +76,15 @@ class Http2Session final : public Session, public StreamOwner {
   void after_callbacks();
   void release_if_over(Http2Stream& stream);
   bool too_many_resets();
-  bool resume_next();  // False: nothing is ready.
+  bool resume_next();  // False if no stream is ready.
 
   Connection& connection_;
   const ServerOptions& options_;
   nghttp2_session* session_ = nullptr;
   std::vector<std::unique_ptr<Http2Stream>> streams_;
-  std::vector<Http2Stream*> closed_;    // By nghttp2, while it was on the stack.
-  std::vector<Http2Stream*> writable_;  // Output was taken.
-  std::vector<Http2Stream*> ready_;     // Have output again that nghttp2 does not know of, from next_ready_ on.
+  std::vector<Http2Stream*> closed_;    // Closed during an nghttp2 callback; processed after it.
+  std::vector<Http2Stream*> writable_;  // Streams whose output was taken.
+  std::vector<Http2Stream*> ready_;     // Streams with new output, to be resumed in nghttp2, from next_ready_ on.
   size_t next_ready_ = 0;
   size_t active_handlers_ = 0;
   bool failed_ = false;
@@ -93,7 +93,7 @@ class Http2Session final : public Session, public StreamOwner {
   bool draining_ = false;
   double reset_tokens_;
   TimePoint reset_refilled_;
-  TimePoint idle_since_;  // When the last stream ended. PINGs and settings do not count, as in Go.
+  TimePoint idle_since_;  // When the last stream ended. As in Go, PING and SETTINGS do not count.
 };
 
 const nghttp2_session_callbacks* Http2Session::callbacks() {
@@ -120,17 +120,17 @@ Http2Session::Http2Session(Connection& connection)
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
   nghttp2_option_set_no_auto_window_update(option, 1);
-  nghttp2_option_set_no_closed_streams(option, 1);  // Kept for priorities only, which no one uses.
+  nghttp2_option_set_no_closed_streams(option, 1);  // They are kept only for priorities, which are unused.
   nghttp2_session_server_new2(&session_, callbacks(), this, option);
   nghttp2_option_del(option);
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, options_.max_frame_bytes},
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options_.max_concurrent_streams},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options_.max_header_bytes + 320},  // As Go counts it.
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options_.max_header_bytes + 320},  // Go adds the same allowance.
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options_.stream_window_bytes},
   };
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, std::size(settings));
-  // All streams together may fill their windows.
+  // Large enough for all streams to fill their windows.
   nghttp2_session_set_local_window_size(
       session_, NGHTTP2_FLAG_NONE, 0,
       static_cast<int32_t>(options_.stream_window_bytes * options_.max_concurrent_streams));
@@ -147,7 +147,7 @@ void Http2Session::receive(std::string_view bytes) {
       nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   if (taken < 0) {
     connection_.protocol_error();
-    // Whatever nghttp2 queued to explain itself (GOAWAY) still goes out.
+    // The GOAWAY that nghttp2 queued is still sent.
     if (nghttp2_is_fatal(static_cast<int>(taken))) nghttp2_session_terminate_session(session_, NGHTTP2_PROTOCOL_ERROR);
   }
   after_callbacks();
@@ -157,7 +157,7 @@ void Http2Session::receive(std::string_view bytes) {
 int Http2Session::on_begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
   if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   Http2Session& me = self(user);
-  // Streams that were reset while their handlers still run count too: resets must not buy more work.
+  // Reset streams with running handlers count as well, so that resets cannot be used to get more work done.
   if (me.streams_.size() >= 2 * me.options_.max_concurrent_streams) {
     me.connection_.protocol_error();
     me.go_away(NGHTTP2_ENHANCE_YOUR_CALM);
@@ -176,7 +176,7 @@ int Http2Session::on_begin_headers(nghttp2_session* session, const nghttp2_frame
 int Http2Session::on_header(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name_data,
                             size_t name_bytes, const uint8_t* value_data, size_t value_bytes, uint8_t, void* user) {
   Http2Stream* stream = stream_of(session, frame->hd.stream_id);
-  if (stream == nullptr || stream->dispatched) return 0;  // Trailers are not examined.
+  if (stream == nullptr || stream->dispatched) return 0;  // Trailers are ignored.
   Http2Session& me = self(user);
   stream->header_bytes += name_bytes + value_bytes + 32;
   if (stream->header_bytes > me.options_.max_header_bytes + 320) {
@@ -199,7 +199,7 @@ int Http2Session::on_header(nghttp2_session* session, const nghttp2_frame* frame
   if (name == "host" && request.authority.empty()) request.authority = value;
   if (name == "content-length") {
     uint64_t length = 0;
-    std::from_chars(value.data(), value.data() + value.size(), length);  // nghttp2 has checked it.
+    std::from_chars(value.data(), value.data() + value.size(), length);  // Validated by nghttp2.
     stream->content_length = length;
   }
   request.headers.add({stream->arena.copy(name), value});
@@ -257,8 +257,10 @@ int Http2Session::on_data(nghttp2_session* session, uint8_t, int32_t id, const u
   Http2Stream* stream = stream_of(session, id);
   if (stream == nullptr || stream->closed || stream->ended) {
     nghttp2_session_consume(session, id, bytes);
-    // Many clients read an early answer only when they have sent all; beyond this it is not worth it.
-    if (stream != nullptr && (stream->swallowed += bytes) > kSwallowBytes) {
+    // Many clients read an early response only after sending the whole body; reset the stream if that body is too
+    // large.
+    if (stream != nullptr) stream->swallowed += bytes;
+    if (stream != nullptr && stream->swallowed > kSwallowBytes) {
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
     return 0;
@@ -312,7 +314,7 @@ void Http2Session::head_ready(Stream& base) {
   auto text = [](std::string_view s) { return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(s.data())); };
   std::vector<nghttp2_nv> fields;
   fields.reserve(stream.headers.size() + 3);
-  // Everything is in the stream's arena, which outlives the frame.
+  // All strings are in the stream's arena, which outlives the frame.
   constexpr uint8_t kKept = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
   auto add = [&](std::string_view name, std::string_view value, uint8_t flags) {
     fields.push_back({text(name), text(value), name.size(), value.size(), flags});
@@ -324,13 +326,13 @@ void Http2Session::head_ready(Stream& base) {
   };
   add(":status", number(stream.status), kKept);
   for (Header& header : stream.headers) {
-    // A header value with a line end would break the stream; no one means it.
+    // A line break in a header value would break the stream, and is never intended.
     if (header.value.find_first_of("\r\n") != std::string_view::npos) {
       std::string cleaned(header.value);
       std::replace_if(cleaned.begin(), cleaned.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
       header.value = stream.arena.copy(cleaned);
     }
-    // An audit id never comes again: it would only push useful entries out of the peer's table.
+    // Audit IDs are unique: indexing them would only evict useful entries from the peer's table.
     add(header.name, header.value, header.name == "audit-id" ? kKept | NGHTTP2_NV_FLAG_NO_INDEX : kKept);
   }
   add("date", stream.arena.copy(connection_.home.loop.state().http_date()), kKept);
@@ -387,7 +389,7 @@ void Http2Session::produce() {
       break;
     }
     if (bytes == 0) {
-      // One after the other: an event may wake all streams of a connection, and nghttp2 would sort them over and over.
+      // One at a time: an event may wake all streams of a connection, and nghttp2 would sort them again and again.
       if (!resume_next()) break;
       continue;
     }
@@ -410,7 +412,7 @@ void Http2Session::produced() {
 }
 
 void Http2Session::after_callbacks() {
-  // Index, not iterator: telling a handler may close more.
+  // Index, not iterator: notifying a handler may close more streams.
   for (size_t i = 0; i < closed_.size(); ++i) {
     Http2Stream* stream = closed_[i];
     stream->credit_input();
@@ -451,8 +453,9 @@ void Http2Session::lost() {
   writable_.clear();
   ready_.clear();
   next_ready_ = 0;
-  // Telling one handler may end it and take its stream out of the list.
+  // Notifying a handler may end it and remove its stream from the list.
   std::vector<Http2Stream*> all;
+  all.reserve(streams_.size());
   for (auto& stream : streams_) all.push_back(stream.get());
   for (Http2Stream* stream : all) stream->lost();
 }
@@ -469,6 +472,7 @@ void Http2Session::drain() {
   draining_ = true;
   go_away(NGHTTP2_NO_ERROR);
   std::vector<Http2Stream*> all;
+  all.reserve(streams_.size());
   for (auto& stream : streams_) all.push_back(stream.get());
   for (Http2Stream* stream : all) stream->drain();
 }

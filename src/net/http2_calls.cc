@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/strings.h"
+#include "base/url.h"
 #include "net/stream.h"
 
 namespace holdfast::net::detail {
 
 namespace {
 
-// A stream may be this far ahead of its reader: enough that a round trip does not slow a large list down.
+// How far a stream may be ahead of its reader: enough to hide a round trip while receiving a large list.
 constexpr int32_t kStreamWindowBytes = 4 << 20;
 constexpr int32_t kConnectionWindowBytes = 64 << 20;
 
-// Silence after which the server is asked whether it is there, and again as long until it counts as gone. A cut cable
-// is noticed by no one else: a watch may rightly be silent for minutes.
+// Silence before a ping is sent, and then before the connection is considered lost. Nothing else detects a broken path:
+// a watch may be silent for minutes.
 constexpr Millis kSilence{15'000};
 
 }  // namespace
@@ -65,13 +67,11 @@ std::string Http2Call::take_body() {
 }
 
 std::string authority_of(const ClientOptions& options) {
-  const bool v6 = options.host.find(':') != std::string::npos;
-  std::string text = v6 ? "[" + options.host + "]" : options.host;
-  if (options.port != (options.tls ? 443 : 80)) text += ":" + std::to_string(options.port);
-  return text;
+  const bool usual = options.port == (options.tls ? 443 : 80);
+  return usual ? with_brackets(options.host) : host_port(options.host, options.port);
 }
 
-const nghttp2_session_callbacks* Http2Calls::callbacks() {
+const nghttp2_session_callbacks* Http2ClientConnection::callbacks() {
   static const nghttp2_session_callbacks* const kCallbacks = [] {
     nghttp2_session_callbacks* c = nullptr;
     nghttp2_session_callbacks_new(&c);
@@ -84,7 +84,7 @@ const nghttp2_session_callbacks* Http2Calls::callbacks() {
   return kCallbacks;
 }
 
-Http2Calls::Http2Calls(std::unique_ptr<Wire> wire, const ClientOptions& options)
+Http2ClientConnection::Http2ClientConnection(std::unique_ptr<Wire> wire, const ClientOptions& options)
     : loop_(wire->loop), wire_(std::move(wire)), options_(options), authority_(authority_of(options)) {
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
@@ -102,18 +102,18 @@ Http2Calls::Http2Calls(std::unique_ptr<Wire> wire, const ClientOptions& options)
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindowBytes);
 }
 
-Http2Calls::~Http2Calls() {
+Http2ClientConnection::~Http2ClientConnection() {
   loop_.cancel(alive_timer_);
   nghttp2_session_del(session_);
 }
 
-Task<void> Http2Calls::run(std::shared_ptr<Http2Calls> self) {
-  Http2Calls& me = *self;
-  me.look_alive();
+Task<void> Http2ClientConnection::run(std::shared_ptr<Http2ClientConnection> self) {
+  Http2ClientConnection& me = *self;
+  me.check_liveness();
   me.send();
   while (me.wire_->failure.empty()) {
     if (!me.wire_->in.empty()) {
-      me.heard_ = true;
+      me.received_since_check_ = true;
       const ssize_t taken = nghttp2_session_mem_recv(me.session_, reinterpret_cast<const uint8_t*>(me.wire_->in.data()),
                                                      me.wire_->in.size());
       me.wire_->in.clear();
@@ -131,58 +131,57 @@ Task<void> Http2Calls::run(std::shared_ptr<Http2Calls> self) {
   me.close(me.wire_->failure.empty() ? "unexpected EOF" : me.wire_->failure);
 }
 
-void Http2Calls::close(std::string why) {
+void Http2ClientConnection::close(std::string why) {
   if (std::exchange(over_, true)) return;
   loop_.cancel(std::exchange(alive_timer_, 0));
   wire_->fail(why);
   for (const auto& [id, call] : calls_) call->cancel(why);
 }
 
-void Http2Calls::close_when_idle() {
+void Http2ClientConnection::close_when_idle() {
   going_away_ = true;
   if (calls_.empty()) close("http: the client was closed");
 }
 
-bool Http2Calls::usable() const {
+bool Http2ClientConnection::usable() const {
   return !over_ && !going_away_ && wire_->failure.empty() && !wire_->ended &&
          calls_.size() < nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) &&
          nghttp2_session_check_request_allowed(session_) != 0;
 }
 
-void Http2Calls::look_alive() {
+void Http2ClientConnection::check_liveness() {
   if (over_) return;
-  if (!heard_ && pinged_) return close("http2: client connection lost");
-  if (!heard_ && !calls_.empty()) {
+  if (!received_since_check_ && pinged_) return close("http2: client connection lost");
+  if (!received_since_check_ && !calls_.empty()) {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     pinged_ = true;
     send();
   } else {
     pinged_ = false;
   }
-  heard_ = false;
-  alive_timer_ = loop_.run_after(kSilence, [this] { look_alive(); });
+  received_since_check_ = false;
+  alive_timer_ = loop_.run_after(kSilence, [this] { check_liveness(); });
 }
 
-std::unique_ptr<Http2Call> Http2Calls::start(const ClientRequest& request) {
+std::unique_ptr<Http2Call> Http2ClientConnection::start(const ClientRequest& request) {
   auto call = std::make_unique<Http2Call>();
   call->connection = shared_from_this();
   call->request_body = request.body;
   std::vector<nghttp2_nv> fields;
   fields.reserve(request.headers.size() + 5);
   std::vector<std::string> lowered;
-  lowered.reserve(request.headers.size());  // nghttp2 copies; the views must hold until then.
+  lowered.reserve(request.headers.size());  // nghttp2 copies the strings; the views must stay valid until then.
   auto add = [&](std::string_view name, std::string_view value, uint8_t flags = NGHTTP2_NV_FLAG_NONE) {
     auto bytes = [](std::string_view s) { return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(s.data())); };
     fields.push_back({bytes(name), bytes(value), name.size(), value.size(), flags});
   };
   add(":method", request.method);
-  add(":scheme", "https");
+  add(":scheme", options_.tls ? "https" : "http");
   add(":authority", authority_);
   add(":path", request.target);
   for (const auto& [name, value] : request.headers) {
-    std::string& lower = lowered.emplace_back(name);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    // Credentials stay out of the compression table, where a guess could be tried against them.
+    const std::string& lower = lowered.emplace_back(to_lower(name));
+    // Credentials stay out of the compression table, where they could be guessed.
     add(lower, value, lower == "authorization" ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
   }
   std::string length = std::to_string(request.body.size());
@@ -201,10 +200,11 @@ std::unique_ptr<Http2Call> Http2Calls::start(const ClientRequest& request) {
   return call;
 }
 
-int Http2Calls::on_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name_data, size_t name_bytes,
-                          const uint8_t* value_data, size_t value_bytes, uint8_t, void* user) {
+int Http2ClientConnection::on_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name_data,
+                                     size_t name_bytes, const uint8_t* value_data, size_t value_bytes, uint8_t,
+                                     void* user) {
   Http2Call* call = self(user).find(frame->hd.stream_id);
-  if (call == nullptr || call->head_done) return 0;  // Trailers are not examined.
+  if (call == nullptr) return 0;
   call->header_bytes += name_bytes + value_bytes + 32;
   if (call->header_bytes > self(user).options_.max_header_bytes) {
     call->cancel("net/http: response headers too large");
@@ -212,7 +212,9 @@ int Http2Calls::on_header(nghttp2_session*, const nghttp2_frame* frame, const ui
   }
   const std::string_view name(reinterpret_cast<const char*>(name_data), name_bytes);
   const std::string_view value(reinterpret_cast<const char*>(value_data), value_bytes);
-  if (name == ":status") {
+  if (call->head_done) {
+    call->trailers.emplace_back(name, value);
+  } else if (name == ":status") {
     std::from_chars(value.data(), value.data() + value.size(), call->head.status);
   } else {
     call->head.headers.emplace_back(name, value);
@@ -220,12 +222,12 @@ int Http2Calls::on_header(nghttp2_session*, const nghttp2_frame* frame, const ui
   return 0;
 }
 
-int Http2Calls::on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+int Http2ClientConnection::on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void* user) {
   if (frame->hd.type == NGHTTP2_GOAWAY) self(user).going_away_ = true;
   if (frame->hd.type != NGHTTP2_HEADERS) return 0;
   Http2Call* call = self(user).find(frame->hd.stream_id);
   if (call == nullptr || call->head_done) return 0;
-  if (call->head.status < 200) {  // Interim answers are skipped.
+  if (call->head.status < 200) {  // Skip interim responses.
     call->head = {};
     return 0;
   }
@@ -234,7 +236,8 @@ int Http2Calls::on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void
   return 0;
 }
 
-int Http2Calls::on_data(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t bytes, void* user) {
+int Http2ClientConnection::on_data(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t bytes,
+                                   void* user) {
   Http2Call* call = self(user).find(id);
   if (call == nullptr) {
     nghttp2_session_consume(session, id, bytes);
@@ -245,7 +248,7 @@ int Http2Calls::on_data(nghttp2_session* session, uint8_t, int32_t id, const uin
   return 0;
 }
 
-int Http2Calls::on_stream_close(nghttp2_session*, int32_t id, uint32_t code, void* user) {
+int Http2ClientConnection::on_stream_close(nghttp2_session*, int32_t id, uint32_t code, void* user) {
   Http2Call* call = self(user).find(id);
   if (call == nullptr) return 0;
   self(user).calls_.erase(id);
@@ -259,10 +262,10 @@ int Http2Calls::on_stream_close(nghttp2_session*, int32_t id, uint32_t code, voi
   return 0;
 }
 
-ssize_t Http2Calls::read_body(nghttp2_session*, int32_t id, uint8_t* buffer, size_t bytes, uint32_t* flags,
-                              nghttp2_data_source*, void* user) {
+ssize_t Http2ClientConnection::read_body(nghttp2_session*, int32_t id, uint8_t* buffer, size_t bytes, uint32_t* flags,
+                                         nghttp2_data_source*, void* user) {
   Http2Call* call = self(user).find(id);
-  if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // Given up by its caller.
+  if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // The caller has abandoned it.
   const size_t take = std::min(bytes, call->request_body.size() - call->request_sent);
   std::copy_n(call->request_body.data() + call->request_sent, take, buffer);
   call->request_sent += take;
@@ -270,8 +273,8 @@ ssize_t Http2Calls::read_body(nghttp2_session*, int32_t id, uint8_t* buffer, siz
   return static_cast<ssize_t>(take);
 }
 
-// Calls that start in one round of the loop leave in one write.
-void Http2Calls::send_soon() {
+// Calls started in the same round are sent with one write.
+void Http2ClientConnection::send_soon() {
   if (std::exchange(send_scheduled_, true)) return;
   loop_.post([self = shared_from_this()] {
     self->send_scheduled_ = false;
@@ -279,7 +282,7 @@ void Http2Calls::send_soon() {
   });
 }
 
-void Http2Calls::send() {
+void Http2ClientConnection::send() {
   if (over_ && !wire_->failure.empty()) return;
   std::string out;
   while (true) {

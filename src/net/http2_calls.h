@@ -1,4 +1,4 @@
-// The calls of one HTTP/2 connection to a server, by nghttp2. Private to the module.
+// The client side of one HTTP/2 connection, using nghttp2. Private to the module.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -11,26 +11,27 @@
 
 namespace holdfast::net::detail {
 
-class Http2Calls;
+class Http2ClientConnection;
 
-// One request and its response as it arrives.
+// A request and its response while it is being received.
 struct Http2Call {
-  std::shared_ptr<Http2Calls> connection;
+  std::shared_ptr<Http2ClientConnection> connection;
   int32_t id = 0;
   std::string request_body;
   size_t request_sent = 0;
   ClientResponse head;
   size_t header_bytes = 0;
   bool head_done = false;
-  std::string body;  // Arrived and not taken yet.
+  std::string body;  // Received but not yet taken.
+  std::vector<std::pair<std::string, std::string>> trailers;
   bool ended = false;
   std::string failure;
-  bool refused = false;  // The server has not examined the request: it can be sent again, whatever its method.
+  bool refused = false;  // The server did not process the request: it is safe to retry with any method.
   uint64_t timer = 0;
   std::coroutine_handle<> waiter;
 
   ~Http2Call();
-  // Returns when there is something new to look at.
+  // Resumes when the state of the call has changed.
   auto changed() {
     struct Awaiter {
       Http2Call& call;
@@ -42,34 +43,34 @@ struct Http2Call {
   }
   void set_deadline(Millis timeout);
   void cancel(std::string why);
-  std::string take_body();  // What has arrived; the server may then send as much again.
+  std::string take_body();  // Takes the bytes received so far and returns their flow-control credit to the server.
 
  private:
-  friend class Http2Calls;
+  friend class Http2ClientConnection;
   void refuse();
   void wake();
 };
 
-class Http2Calls : public std::enable_shared_from_this<Http2Calls> {
+class Http2ClientConnection : public std::enable_shared_from_this<Http2ClientConnection> {
  public:
-  Http2Calls(std::unique_ptr<Wire> wire, const ClientOptions& options);
-  ~Http2Calls();
-  Http2Calls(const Http2Calls&) = delete;
-  Http2Calls& operator=(const Http2Calls&) = delete;
+  Http2ClientConnection(std::unique_ptr<Wire> wire, const ClientOptions& options);
+  ~Http2ClientConnection();
+  Http2ClientConnection(const Http2ClientConnection&) = delete;
+  Http2ClientConnection& operator=(const Http2ClientConnection&) = delete;
 
-  // Moves bytes until the connection is over. Started once, by the code that opened the connection.
-  static Task<void> run(std::shared_ptr<Http2Calls> self);
+  // Transfers data until the connection ends. Started once, by the code that opened the connection.
+  static Task<void> run(std::shared_ptr<Http2ClientConnection> self);
 
-  // Another call may be started: the connection lives, and the server's limit is not reached.
+  // Whether another call can be started: the connection is up and the server's stream limit is not reached.
   bool usable() const;
   bool over() const { return over_; }
   std::unique_ptr<Http2Call> start(const ClientRequest& request);
   void close(std::string why);  // Ends all calls with that error.
-  void close_when_idle();       // Nobody will start another one.
+  void close_when_idle();       // No more calls will be started.
 
  private:
   friend struct Http2Call;
-  static Http2Calls& self(void* user) { return *static_cast<Http2Calls*>(user); }
+  static Http2ClientConnection& self(void* user) { return *static_cast<Http2ClientConnection*>(user); }
   Http2Call* find(int32_t id) const {
     const auto found = calls_.find(id);
     return found == calls_.end() ? nullptr : found->second;
@@ -85,23 +86,23 @@ class Http2Calls : public std::enable_shared_from_this<Http2Calls> {
 
   void send_soon();
   void send();
-  void look_alive();
+  void check_liveness();
 
   EventLoop& loop_;
   std::unique_ptr<Wire> wire_;
-  const ClientOptions& options_;  // Of the client, which outlives its connections.
+  const ClientOptions& options_;  // Owned by the client, which outlives its connections.
   std::string authority_;
   nghttp2_session* session_ = nullptr;
-  std::unordered_map<int32_t, Http2Call*> calls_;  // Those whose answer is not complete.
-  bool going_away_ = false;                        // The server takes no new calls.
+  std::unordered_map<int32_t, Http2Call*> calls_;  // Calls whose response is incomplete.
+  bool going_away_ = false;                        // The server accepts no new calls.
   bool over_ = false;
   bool send_scheduled_ = false;
-  bool heard_ = false;   // Something came since look_alive() looked.
-  bool pinged_ = false;  // And before that, nothing came for so long that we asked.
+  bool received_since_check_ = false;  // Data was received since check_liveness() last ran.
+  bool pinged_ = false;                // A ping was sent after a silent interval.
   uint64_t alive_timer_ = 0;
 };
 
-// "example.com:6443", "[::1]:6443"; without the port that the scheme implies.
+// "example.com:6443", "[::1]:6443"; omits the scheme's default port.
 std::string authority_of(const ClientOptions& options);
 
 }  // namespace holdfast::net::detail

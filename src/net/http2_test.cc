@@ -15,7 +15,7 @@ namespace {
 using namespace testing;
 using ::testing::StartsWith;
 
-// An HTTP/2 client on a blocking socket, by nghttp2. Cleartext with prior knowledge.
+// An HTTP/2 client on a blocking socket, using nghttp2. Cleartext with prior knowledge.
 class Peer {
  public:
   struct Answer {
@@ -114,7 +114,7 @@ class Peer {
     }
   }
 
-  // Reads and writes until the condition holds or the server closes; false then, or after five seconds.
+  // Reads and writes until the condition holds. False if the server closes first, or after five seconds.
   bool until(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + 5s;
     while (true) {
@@ -139,7 +139,7 @@ class Peer {
   nghttp2_session* session = nullptr;
   std::map<int32_t, Answer> answers;
   std::optional<uint32_t> goaway;
-  std::string order;  // Of frames: H, G.
+  std::string order;  // Frames in order of arrival: H(EADERS), G(OAWAY).
   bool hung_up = false;
 
  private:
@@ -147,7 +147,7 @@ class Peer {
   std::vector<std::shared_ptr<void>> sources_;
 };
 
-TEST(Http2, ManyStreamsShareAConnection) {
+TEST(Http2, ManyStreamsShareOneConnection) {
   TestServer s;
   Peer peer(s.port());
   std::vector<int32_t> ids;
@@ -160,7 +160,7 @@ TEST(Http2, ManyStreamsShareAConnection) {
   }
 }
 
-TEST(Http2, ABodyLargerThanTheWindowArrives) {
+TEST(Http2, BodyLargerThanWindowArrives) {
   TestServer s;
   Peer peer(s.port());
   const std::string body(1'000'000, 'w');
@@ -170,7 +170,7 @@ TEST(Http2, ABodyLargerThanTheWindowArrives) {
   EXPECT_EQ(peer.answers[id].headers["content-length"], "1000000");
 }
 
-TEST(Http2, ABodyAboveTheLimitIsRefusedWithAnAnswer) {
+TEST(Http2, BodyAboveLimitIsRejectedWithResponse) {
   TestServer s;
   Peer peer(s.port());
   const int32_t id = peer.request("POST", "/echo", std::string(3'000'000, 'w'));
@@ -178,7 +178,7 @@ TEST(Http2, ABodyAboveTheLimitIsRefusedWithAnAnswer) {
   EXPECT_EQ(peer.answers[id].status, "413");
 }
 
-TEST(Http2, AStreamedAnswerArrivesWhole) {
+TEST(Http2, StreamedResponseArrivesCompletely) {
   TestServer s;
   Peer peer(s.port());
   const int32_t id = peer.request("GET", "/stream?5000");
@@ -187,7 +187,7 @@ TEST(Http2, AStreamedAnswerArrivesWhole) {
   EXPECT_EQ(peer.answers[id].error, 0u);
 }
 
-TEST(Http2, AnExceptionIsAnAnswerOrAReset) {
+TEST(Http2, ExceptionIsServerErrorOrReset) {
   TestServer s;
   Peer peer(s.port());
   const int32_t early = peer.request("GET", "/throw");
@@ -200,7 +200,7 @@ TEST(Http2, AnExceptionIsAnAnswerOrAReset) {
   EXPECT_EQ(s.server->stats().handler_exceptions, 2u);
 }
 
-TEST(Http2, AResetReachesTheHandler) {
+TEST(Http2, ResetNotifiesHandler) {
   TestServer s;
   const int before = seen.peer_gone;
   Peer peer(s.port());
@@ -214,7 +214,7 @@ TEST(Http2, AResetReachesTheHandler) {
   EXPECT_EQ(peer.answers[next].status, "200");
 }
 
-TEST(Http2, GoAwayComesBeforeTheLastAnswer) {
+TEST(Http2, GoAwayPrecedesLastResponse) {
   TestServer s;
   Peer peer(s.port());
   const int32_t id = peer.request("GET", "/goaway");
@@ -224,7 +224,7 @@ TEST(Http2, GoAwayComesBeforeTheLastAnswer) {
   EXPECT_EQ(peer.goaway, static_cast<uint32_t>(NGHTTP2_NO_ERROR));
 }
 
-TEST(Http2, RapidResetsCloseTheConnectionAndHurtNobodyElse) {
+TEST(Http2, RapidResetsCloseOnlyThatConnection) {
   ServerOptions options;
   options.reset_burst = 200;
   TestServer s(options);
@@ -246,7 +246,7 @@ TEST(Http2, RapidResetsCloseTheConnectionAndHurtNobodyElse) {
   EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
 }
 
-TEST(Http2, AClosedWindowHoldsOneStreamAndNotTheOthers) {
+TEST(Http2, FullWindowBlocksOnlyItsOwnStream) {
   ServerOptions options;
   options.stalled_write_timeout = 500ms;
   TestServer s(options);
@@ -258,13 +258,13 @@ TEST(Http2, AClosedWindowHoldsOneStreamAndNotTheOthers) {
   ASSERT_TRUE(peer.answered(other));
   EXPECT_EQ(peer.answers[other].status, "200");
   EXPECT_LT(seen.written, 1'000'000u);
-  // And it is given up after a while.
+  // The blocked stream is reset eventually.
   ASSERT_TRUE(peer.answered(stuck));
   EXPECT_EQ(peer.answers[stuck].error, static_cast<uint32_t>(NGHTTP2_CANCEL));
   EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
 }
 
-TEST(Http2, AHandlerThatIsTooSlowIsAnsweredFor) {
+TEST(Http2, DeadlineRespondsForSlowHandler) {
   TestServer s;
   Peer peer(s.port());
   const int32_t id = peer.request("GET", "/late?50");
@@ -274,7 +274,7 @@ TEST(Http2, AHandlerThatIsTooSlowIsAnsweredFor) {
   EXPECT_TRUE(eventually([&] { return seen.started == seen.ended; }));
 }
 
-TEST(Http2, AnIdleConnectionIsSentAway) {
+TEST(Http2, IdleConnectionGetsGoAway) {
   ServerOptions options;
   options.idle_timeout = 100ms;
   TestServer s(options);
@@ -285,7 +285,7 @@ TEST(Http2, AnIdleConnectionIsSentAway) {
   EXPECT_EQ(peer.goaway, static_cast<uint32_t>(NGHTTP2_NO_ERROR));
 }
 
-TEST(Http2, PingsDoNotKeepAnIdleConnection) {
+TEST(Http2, PingsDoNotKeepIdleConnectionOpen) {
   ServerOptions options;
   options.idle_timeout = 300ms;
   TestServer s(options);
@@ -298,7 +298,7 @@ TEST(Http2, PingsDoNotKeepAnIdleConnection) {
   EXPECT_TRUE(peer.hung_up);
 }
 
-TEST(Http2, ControlCharactersInATargetAreRefused) {
+TEST(Http2, ControlCharactersInTargetAreRejected) {
   TestServer s;
   Peer peer(s.port());
   const int32_t id = peer.request("GET", "/a\x7f");
@@ -306,7 +306,7 @@ TEST(Http2, ControlCharactersInATargetAreRefused) {
   EXPECT_NE(peer.answers[id].status, "200");
 }
 
-TEST(Http2, DrainingSaysGoAwayAndFinishes) {
+TEST(Http2, DrainingSendsGoAwayAndFinishes) {
   TestServer s;
   Peer peer(s.port());
   const int32_t watch = peer.request("GET", "/forever");
@@ -320,7 +320,7 @@ TEST(Http2, DrainingSaysGoAwayAndFinishes) {
   EXPECT_EQ(peer.goaway, static_cast<uint32_t>(NGHTTP2_NO_ERROR));
 }
 
-TEST(Http2, HeadersAboveTheLimitResetTheStream) {
+TEST(Http2, HeadersAboveLimitResetStream) {
   ServerOptions options;
   options.max_header_bytes = 8192;
   TestServer s(options);
@@ -332,10 +332,10 @@ TEST(Http2, HeadersAboveTheLimitResetTheStream) {
   EXPECT_EQ(peer.answers[small].status, "200");
 }
 
-TEST(Http2, AStopThatCannotWaitCutsStreams) {
+TEST(Http2, StopAbortsStreamsAfterGracePeriod) {
   TestServer s;
   Peer peer(s.port());
-  const int32_t id = peer.request("POST", "/echo", "part", false);  // Never ends.
+  const int32_t id = peer.request("POST", "/echo", "part", false);  // The body never ends.
   peer.flush();
   EXPECT_TRUE(eventually([&] { return s.server->stats().requests_active == 1; }));
   s.server->stop(50ms);

@@ -1,4 +1,5 @@
-// A handler called without a connection: the same Stream, and an owner that keeps what is sent.
+// Calls a handler without a connection: a normal Stream, and an owner that collects the response.
+#include "base/strings.h"
 #include "net/stream.h"
 
 namespace holdfast::net {
@@ -14,9 +15,7 @@ class LocalCall final : public detail::StreamOwner {
     r.method = stream_.arena.copy(request.method);
     well_formed_ = detail::parse_target(stream_, stream_.arena.copy(request.target));
     for (const auto& [name, value] : request.headers) {
-      std::string lower = name;
-      for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-      r.headers.add({stream_.arena.copy(lower), stream_.arena.copy(value)});
+      r.headers.add({stream_.arena.copy(to_lower(name)), stream_.arena.copy(value)});
     }
     stream_.input = request.body;
     stream_.content_length = request.body.size();

@@ -20,7 +20,7 @@ LoopState::LoopState()
       now_(std::chrono::steady_clock::now()) {
   assert(epoll_fd_ >= 0 && wake_fd_ >= 0);
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLET;  // Each write is reported once: nothing needs to read it.
+  event.events = EPOLLIN | EPOLLET;  // Edge-triggered: each write is reported once, so the counter need not be read.
   event.data.ptr = nullptr;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event);
   received.resize(kScratchBytes);
@@ -38,7 +38,7 @@ void LoopState::post(std::function<void()> work) {
   {
     std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
-    // A loop that is awake looks at posted work before it sleeps.
+    // A loop that is awake checks posted work before it sleeps.
     wake = asleep_ && asleep_.exchange(false);
   }
   if (wake) {
@@ -145,23 +145,34 @@ void LoopState::run() {
     }
     event_count_ = 0;
     run_timers();
-    run_posted();
-    resuming_.swap(ready_);
-    for (auto handle : resuming_) handle.resume();
-    resuming_.clear();
-    flushing_.swap(dirty_);
-    for (size_t i = 0; i < flushing_.size(); ++i) {
-      if (Flushable* what = flushing_[i]) {
-        what->flush_scheduled = false;
-        what->flush();
-      }
-    }
-    flushing_.clear();
-    graveyard_.clear();
+    run_round();
     measure_stall();
   }
-  // What was posted before the end still runs: someone may be waiting for it.
+  // Work posted before the stop still runs, as does what it resumes: others may be waiting for it, and ending a
+  // connection frees it. Bounded, because work may post itself again.
+  constexpr int kLastRounds = 100;
+  for (int round = 0; round < kLastRounds && has_work(); ++round) run_round();
+}
+
+bool LoopState::has_work() {
+  std::lock_guard lock(mutex_);
+  return !posted_.empty() || !ready_.empty() || !dirty_.empty();
+}
+
+void LoopState::run_round() {
   run_posted();
+  resuming_.swap(ready_);
+  for (auto handle : resuming_) handle.resume();
+  resuming_.clear();
+  flushing_.swap(dirty_);
+  for (size_t i = 0; i < flushing_.size(); ++i) {
+    if (Flushable* what = flushing_[i]) {
+      what->flush_scheduled = false;
+      what->flush();
+    }
+  }
+  flushing_.clear();
+  graveyard_.clear();
 }
 
 std::string_view LoopState::http_date() {

@@ -1,5 +1,5 @@
-// Implementation of an event loop: epoll, an eventfd for posts, a heap of timers, and two lists that keep work off the
-// stack: coroutines to resume, and connections whose output should leave when this round is over.
+// The implementation of an event loop: epoll, an eventfd for posted work, a timer heap, and two queues of deferred
+// work: coroutines to resume, and connections whose output is flushed at the end of the round.
 #pragma once
 
 #include <sys/epoll.h>
@@ -17,14 +17,14 @@ namespace holdfast::net::detail {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// Something with a file descriptor.
+// The owner of a file descriptor registered with the loop.
 class EventSource {
  public:
   virtual ~EventSource() = default;
   virtual void on_events(uint32_t events) = 0;
 };
 
-// Something whose output is gathered during a round and sent once at its end.
+// A writer whose output is collected during a round and sent once at its end.
 class Flushable {
  public:
   virtual ~Flushable() = default;
@@ -37,15 +37,15 @@ struct LoopState {
   ~LoopState();
 
   void run();
-  void stop();  // Any thread; run() returns after the round.
+  void stop();  // Thread-safe; run() returns after the current round.
   void post(std::function<void()> work);
 
   void add(int fd, EventSource* source, uint32_t events);
   void change(int fd, EventSource* source, uint32_t events);
-  // After this the source gets no more events, not even those of the current round.
+  // The source receives no further events, not even pending ones of the current round.
   void remove(int fd, EventSource* source);
 
-  // Resumes at the next step of this round, from the top of the loop's stack: never inside a parser or an encoder.
+  // Resumes later in this round from the loop itself, never from inside a parser or encoder.
   void resume_soon(std::coroutine_handle<> handle) { ready_.push_back(handle); }
   void flush_soon(Flushable* what) {
     if (what->flush_scheduled) return;
@@ -53,36 +53,39 @@ struct LoopState {
     dirty_.push_back(what);
   }
   void forget(Flushable* what);
-  // Destroyed at the end of the round, when no frame of it is on the stack.
-  void bury(std::unique_ptr<EventSource> dead) { graveyard_.push_back(std::move(dead)); }
+  // Deferred destruction: at the end of the round none of its functions is on the stack.
+  void destroy_later(std::unique_ptr<EventSource> dead) { graveyard_.push_back(std::move(dead)); }
 
   uint64_t add_timer(TimePoint when, std::function<void()> work);
   void cancel_timer(uint64_t id) { timers_.erase(id); }
 
-  TimePoint now() const { return now_; }  // Of this round.
-  std::string_view http_date();           // "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
+  TimePoint now() const { return now_; }  // The time at which this round began.
+  std::string_view http_date();           // "Sun, 06 Nov 1994 08:49:37 GMT", formatted once per second.
 
   std::atomic<std::thread::id> thread;
   std::atomic<int64_t> longest_stall_us{0};
 
-  // Scratch of one round, shared by the connections of this loop so that idle ones hold no buffers.
-  std::string received;  // As from the socket.
+  // Scratch buffers for one round, shared by the loop's connections so that idle ones hold none.
+  std::string received;  // Read from the socket.
   std::string plain;     // Decrypted.
-  std::string staged;    // Plain output on its way to one record.
-  std::string sealed;    // As for the socket.
+  std::string staged;    // Plaintext collected for the next TLS record.
+  std::string sealed;    // Output for the socket.
 
  private:
   int wait_millis() const;
   void run_timers();
   void run_posted();
-  // Work of one kind has ended: how long it took counts if it is the longest so far.
+  // Runs posted work, resumes coroutines, flushes output, and destroys what was buried.
+  void run_round();
+  bool has_work();
+  // Called after each unit of work; records the longest one.
   void measure_stall();
 
   int epoll_fd_;
   int wake_fd_;
   std::atomic<bool> stopping_{false};
   TimePoint now_;
-  TimePoint measured_;  // The end of the work before.
+  TimePoint measured_;  // When the previous unit of work ended.
   std::vector<std::coroutine_handle<>> ready_, resuming_;
   std::vector<Flushable*> dirty_, flushing_;
   std::vector<std::unique_ptr<EventSource>> graveyard_;
@@ -94,7 +97,7 @@ struct LoopState {
     uint64_t id;
     bool operator>(const Due& other) const { return when > other.when; }
   };
-  std::vector<Due> heap_;  // Cancelled ones stay until their time comes.
+  std::vector<Due> heap_;  // Cancelled timers stay until they are due.
   std::unordered_map<uint64_t, std::function<void()>> timers_;
   uint64_t next_timer_ = 1;
 
@@ -103,8 +106,8 @@ struct LoopState {
 
   std::mutex mutex_;  // Guards posted_.
   std::vector<std::function<void()>> posted_;
-  std::atomic<bool> asleep_{false};  // Set under the lock while nothing is posted: posting then wakes the loop.
-  std::vector<std::function<void()>> running_;  // Owned by the loop.
+  std::atomic<bool> asleep_{false};             // Set under the lock when posted_ is empty; post() then wakes the loop.
+  std::vector<std::function<void()>> running_;  // Used only by the loop's thread.
 };
 
 }  // namespace holdfast::net::detail

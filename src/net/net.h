@@ -1,7 +1,7 @@
 // HTTP/1.1 and HTTP/2 over TLS: a server whose handlers are coroutines, a client, and the event loops both run on.
 //
-// A few loops, each with one thread; a connection stays on one of them. Everything a handler awaits here resumes on
-// that thread, so a handler and its connection never race and nothing here locks.
+// There are a few loops with one thread each, and a connection stays on one of them. Everything a handler awaits here
+// resumes on that thread, so a handler and its connection never race and nothing here locks.
 //
 //   Task<void> hello(net::Request& request, net::Response& response) {
 //     Result<std::string> body = co_await request.read_body(1 << 20);
@@ -11,7 +11,7 @@
 //   }
 //
 // Cancellation: when the peer disconnects (connection lost, stream reset) every await of the handler returns an error
-// and on_interrupt() is called at once. A handler always runs to its end; its Request and Response live as long.
+// and on_interrupt() is called at once. A handler always runs to its end; its Request and Response live until then.
 // A handler that throws fails only its own request: 500, or a reset if the response had started.
 #pragma once
 
@@ -74,8 +74,7 @@ class EventLoop final : public TimedExecutor {
     return Awaiter{*this, delay};
   }
 
-  // The longest time that one event, timer or posted work kept everything else on this loop waiting, since the last
-  // call. From any thread.
+  // The longest time since the last call that one event, timer or posted work blocked this loop. Thread-safe.
   std::chrono::microseconds take_longest_stall();
 
   detail::LoopState& state() { return *state_; }  // For net's own files.
@@ -84,8 +83,8 @@ class EventLoop final : public TimedExecutor {
   std::unique_ptr<detail::LoopState> state_;
 };
 
-// The loops of a process and their threads. Destroying it stops the threads; destroy the servers and clients on it
-// first.
+// The loops of a process and their threads. The destructor stops the threads; destroy the servers and clients that use
+// them first.
 class Loops {
  public:
   explicit Loops(uint32_t count);
@@ -125,7 +124,7 @@ class PeerCertificate {
 // Certificate authorities for client certificates. To reload, create a new one.
 class CaPool {
  public:
-  // Names the source in the error; there must be at least one certificate.
+  // Requires at least one certificate. Errors name the source.
   static Result<CaPool> from_pem(std::string_view pem, std::string_view source);
 
   // Verifies chain, dates and client-auth usage. Cached per certificate, so only a connection's first request pays.
@@ -145,15 +144,15 @@ struct Identity {
 
 struct NamedIdentity {
   Identity identity;
-  // Host names; "*.example.com" covers all names one label below. Empty: those in the certificate.
+  // Host names; "*.example.com" covers all names one label below. If empty, those in the certificate.
   std::vector<std::string> names;
 };
 
 struct TlsOptions {
   enum class Version : uint8_t { Tls12, Tls13 };
   Version min_version = Version::Tls12;
-  // IANA names (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) of the suites that TLS 1.2 may use, by preference. Empty:
-  // those with forward secrecy and authenticated encryption. TLS 1.3 has no weak ones to choose from.
+  // IANA names (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) of the suites allowed for TLS 1.2, by preference. If empty, all
+  // with forward secrecy and authenticated encryption. Those of TLS 1.3 are not configurable: none is weak.
   std::vector<std::string> cipher_suites;
 };
 // The names that TlsOptions::cipher_suites accepts.
@@ -169,7 +168,7 @@ struct Bytes {
   Bytes() = default;
   Bytes(std::string text);  // NOLINT: a string is bytes.
   Bytes(std::string_view bytes, std::shared_ptr<const void> keeper) : view(bytes), owner(std::move(keeper)) {}
-  // Text that lives as long as the process.
+  // Text with static lifetime.
   static Bytes lasting(std::string_view text) { return {text, nullptr}; }
 };
 
@@ -226,7 +225,7 @@ struct Peer {
   mutable std::shared_ptr<const void> memo;
 };
 
-// Strings are views into the request's memory and live as long as its handler runs.
+// Strings are views into the request's memory, valid while its handler runs.
 struct Request {
   std::string_view method;     // As sent: GET, POST, ...
   std::string_view target;     // As sent: /api/v1/pods?limit=1
@@ -241,7 +240,7 @@ struct Request {
   auto read_body(size_t limit_bytes);
   // co_await request.read_some() -> Result<std::string>: what has arrived, at least a byte; empty at the end.
   auto read_some();
-  // Nothing more is wanted: a pending read_some() returns the end.
+  // Ignores the rest of the body: a pending read_some() returns the end.
   void stop_reading();
 
   EventLoop& loop() const;
@@ -273,38 +272,37 @@ class Response {
   // The whole response. Never waits: the bytes are buffered until the peer has received them.
   Result<Unit> send(int status, Body body = {});
 
-  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket; with a header
-  // `upgrade`, over HTTP/1.1, a tunnel: from then on the request's body and this one are plain bytes, and there is no
-  // deadline.
+  // A streamed response: start, write..., end. The head is sent at once. 101 begins a WebSocket or, over HTTP/1.1 with
+  // the header `upgrade`, a tunnel: from then on both bodies are raw bytes, and there is no deadline.
   Result<Unit> start(int status);
-  // co_await response.write(chunk) -> Result<Unit>: takes the chunk, waits while too much is queued for this peer.
+  // co_await response.write(chunk) -> Result<Unit>: queues the chunk, waits while too much is queued for this peer.
   auto write(Bytes chunk);
   void end();
   // Aborts the response: the peer sees a reset or a truncated body, never a complete one.
   void abort();
 
-  // If no response has started by then, ServerOptions::on_deadline sends one; one that has not ended is aborted. Either
-  // way the handler is cancelled: its awaits return errors, what it sends is dropped. Above five seconds it is checked
-  // at the next housekeeping.
+  // If no response has started by then, ServerOptions::on_deadline sends one; an unfinished response is aborted. Either
+  // way the handler is cancelled: its awaits return errors and its output is dropped. Deadlines above five seconds are
+  // checked by housekeeping.
   void set_deadline(Millis from_now);
 
   // Over HTTP/2: GOAWAY before this response, close after the last one. Over HTTP/1.1: Connection: close.
   void close_connection_after();
 
   bool started() const;         // start() or send() was called.
-  int status() const;           // Of send() or start(); 0 before.
+  int status() const;           // As given to send() or start(); 0 before.
   uint64_t body_bytes() const;  // Written so far, before compression.
   bool closed() const;          // The peer has disconnected.
   bool draining() const;        // The server is shutting down.
-  // Called on the loop's thread, once per reason; immediately if it has already happened. Dropped when the handler
-  // ends.
+  // Called on the loop's thread, once per reason; immediately if it has already happened. Not called after the handler
+  // has ended.
   void on_interrupt(std::function<void(Interrupt)> callback);
 
   // co_await response.sleep_for(10ms) -> Result<Unit>: returns early with an error when the peer disconnects.
   auto sleep_for(Millis delay);
 
-  // Tells the server that an authenticated client uses this connection: it no longer counts against
-  // ServerOptions::max_strangers.
+  // Marks the connection as used by an authenticated client: it no longer counts against
+  // ServerOptions::max_unauthenticated_connections.
   void trust_connection();
 
   EventLoop& loop() const;
@@ -321,7 +319,7 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";
   // TLS when given; cleartext (HTTP/1.1, or HTTP/2 with prior knowledge) otherwise.
   std::optional<Identity> identity;
-  // Chosen instead of `identity` for the host names they are given for.
+  // Used instead of `identity` for their host names.
   std::vector<NamedIdentity> named_identities;
   // Names sent to clients so that they can choose a certificate; verification is done by CaPool.
   std::string client_ca_pem;
@@ -348,11 +346,11 @@ struct ServerOptions {
   uint32_t max_connections = 20'000;
   // Connections that have not carried an authenticated request yet (Response::trust_connection): in total, and from one
   // address. New ones beyond that are closed at once. Unix sockets do not count.
-  uint32_t max_strangers = 5'000;
-  uint32_t max_strangers_per_address = 1'000;
+  uint32_t max_unauthenticated_connections = 5'000;
+  uint32_t max_unauthenticated_connections_per_address = 1'000;
   Millis housekeeping_interval{1000};  // How often the timeouts above are checked.
 
-  // Called with what a handler threw, on its loop's thread.
+  // Called when a handler throws, on its loop's thread.
   std::function<void(const Request&, std::string_view what)> on_exception;
   // Responds for a handler that took longer than Response::set_deadline allowed.
   std::function<void(const Request&, Response&)> on_deadline;
@@ -361,13 +359,13 @@ struct ServerOptions {
 struct ServerStats {
   uint64_t connections_accepted = 0;
   uint64_t connections_open = 0;
-  uint64_t connections_refused = 0;  // Above max_connections, or a stranger's above max_strangers.
+  uint64_t connections_refused = 0;  // Above max_connections or max_unauthenticated_connections.
   uint64_t handshake_failures = 0;
   uint64_t requests = 0;
   uint64_t requests_active = 0;
   uint64_t handler_exceptions = 0;
   uint64_t protocol_errors = 0;  // Malformed requests, floods, stalled peers.
-  uint64_t bytes_received = 0;   // As on the wire.
+  uint64_t bytes_received = 0;   // On the wire, as for bytes_sent.
   uint64_t bytes_sent = 0;
 };
 
@@ -389,8 +387,8 @@ class Server {
   // Applies to new connections only. `named` replaces ServerOptions::named_identities.
   Result<Unit> reload(const Identity& identity, std::span<const NamedIdentity> named, std::string_view client_ca_pem);
 
-  // Blocks: closes the listener, notifies handlers (Interrupt::Draining) and peers (GOAWAY), waits for the handlers;
-  // closes connections after `grace` and waits for the handlers to end. Must not be called on a loop's thread.
+  // Blocks: closes the listener, notifies handlers (Interrupt::Draining) and peers (GOAWAY), waits up to `grace` for
+  // the handlers, then closes connections and waits for the handlers to end. Must not be called on a loop's thread.
   void stop(Millis grace);
 
   ServerStats stats() const;
@@ -405,6 +403,9 @@ class Server {
 struct ClientOptions {
   std::string host;  // Name or address.
   uint16_t port = 443;
+  // A Unix socket to connect to instead; host and port only name the server in requests then. "@name" is an abstract
+  // one.
+  std::string unix_socket;
   bool tls = true;
   std::string server_name;  // Checked in the certificate and sent as SNI; `host` when empty.
   std::string ca_pem;       // The system's roots when empty.
@@ -412,6 +413,8 @@ struct ClientOptions {
   std::optional<Identity> identity;
   // Offers HTTP/2 in the TLS handshake: one connection then carries up to as many calls as the server allows.
   bool http2 = false;
+  // Without TLS: the server is known to speak HTTP/2.
+  bool http2_prior_knowledge = false;
   // HTTP proxy to tunnel through (CONNECT) to host and port; none if empty.
   std::string proxy_host;
   uint16_t proxy_port = 0;
@@ -422,7 +425,7 @@ struct ClientOptions {
   uint32_t max_header_bytes = limits::kHeaderBytes;
 };
 
-// Ends calls from outside, those in progress and those to come. On the loop's thread.
+// Cancels calls in flight and later ones. Used on the loop's thread.
 class Cancellation {
  public:
   void cancel();
@@ -431,7 +434,21 @@ class Cancellation {
  private:
   friend class CancellationScope;
   bool cancelled_ = false;
-  std::list<std::function<void()>> stops_;  // Each ends what a call waits for now.
+  std::list<std::function<void()>> stops_;  // Each interrupts what a call is waiting for.
+};
+
+// While it lives, cancelling calls `stop`; at once if that has happened already. A null cancellation never does. On the
+// loop's thread.
+class CancellationScope {
+ public:
+  CancellationScope(std::shared_ptr<Cancellation> cancellation, std::function<void()> stop);
+  ~CancellationScope();
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+
+ private:
+  std::shared_ptr<Cancellation> cancellation_;
+  std::list<std::function<void()>>::iterator mine_;
 };
 
 struct ClientRequest {
@@ -439,9 +456,8 @@ struct ClientRequest {
   std::string target = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // host and content-length are added.
   std::string body;
-  Millis timeout{0};  // Of the whole call with fetch(), until the head has arrived with open(); 0: none.
-  // The protocol to change to (its headers are added). Over HTTP/1.1; an answer of 101 ends the head, and the stream is
-  // a tunnel then.
+  Millis timeout{0};  // For fetch(), the whole call; for open(), until the head has arrived. 0 means no timeout.
+  // The protocol to upgrade to (its headers are added), over HTTP/1.1. With a 101 response the stream is a tunnel.
   std::string upgrade;
   // Ends fetch(), or open() until the head has arrived, with an error.
   std::shared_ptr<Cancellation> cancellation = nullptr;
@@ -449,8 +465,9 @@ struct ClientRequest {
 
 struct ClientResponse {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers;  // Names in lower case.
-  std::string body;                                          // Of fetch(); decompressed if it was gzip.
+  std::vector<std::pair<std::string, std::string>> headers;   // Names in lower case.
+  std::string body;                                           // Of fetch(); decompressed if it was gzip.
+  std::vector<std::pair<std::string, std::string>> trailers;  // Of fetch() over HTTP/2.
   std::string_view header(std::string_view name) const;
 };
 
@@ -485,7 +502,7 @@ class ClientStream {
   Task<CallResult<std::string>> read_some();
   // Tunnels only: takes the bytes, and waits while too many are unsent. Another coroutine may be reading meanwhile.
   Task<CallResult<Unit>> write(std::string_view bytes);
-  // Makes pending reads and writes return an error. On the loop's thread.
+  // Makes pending reads and writes return an error. Called on the loop's thread.
   void cancel();
 
  private:
@@ -502,7 +519,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // When called from another thread they switch to the loop, and their caller resumes there.
+  // When called from another thread, they switch to the loop, and the caller resumes there.
   Task<CallResult<ClientResponse>> fetch(ClientRequest request, size_t body_limit_bytes);
   Task<CallResult<ClientStream>> open(ClientRequest request);
 
@@ -518,15 +535,15 @@ Task<Result<ClientResponse>> call_handler(EventLoop& loop, Handler handler, Clie
 
 // ---------------------------------------------------------------------------------------------------- Helpers
 
-// Whether a request asks for an upgrade to WebSocket, over HTTP/1.1. A handler that accepts it starts its response
-// with 101 and writes one websocket_message() at a time.
-bool asks_for_websocket(const Request& request);
+// Whether an HTTP/1.1 request asks for an upgrade to WebSocket. A handler that accepts it starts its response with 101
+// and writes one websocket_message() at a time.
+bool is_websocket_request(const Request& request);
 std::string websocket_message(std::string_view payload, bool text);
 
-// Decodes %XX; nothing if a % is not followed by two hex digits. `plus_is_space` for queries.
+// Decodes %XX; nullopt if a % is not followed by two hex digits. `plus_is_space` for queries.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 
-// One gzip member at the speed the wire needs (level 1).
+// Writes one gzip member at level 1, the fastest.
 class GzipWriter {
  public:
   GzipWriter();

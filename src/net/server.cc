@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <condition_variable>
 #include <cstring>
 
+#include "base/strings.h"
+#include "base/url.h"
 #include "net/connection.h"
+#include "net/wire.h"
 
 namespace holdfast::net {
 
@@ -35,7 +37,7 @@ namespace {
 
 using detail::Connection;
 using detail::ContextPtr;
-using detail::Home;
+using detail::LoopConnections;
 
 struct Address {
   sockaddr_storage storage{};
@@ -57,26 +59,22 @@ Result<Address> parse_address(const std::string& text) {
     return address;
   }
   const size_t colon = text.rfind(':');
-  uint16_t port = 0;
-  const char* end = text.data() + text.size();
   if (colon == std::string::npos)
     return bad_request("cannot listen on \"" + text + "\": it must be ADDRESS:PORT or unix:PATH");
-  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (error != std::errc() || stop != end)
-    return bad_request("cannot listen on \"" + text + "\": the port must be a number from 0 to 65535");
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::optional<uint16_t> port = parse_number<uint16_t>(std::string_view(text).substr(colon + 1));
+  if (!port) return bad_request("cannot listen on \"" + text + "\": the port must be a number from 0 to 65535");
+  std::string host(without_brackets(std::string_view(text).substr(0, colon)));
   if (host.empty()) host = "::";
   if (host == "localhost") host = "127.0.0.1";
   auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
   if (inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
     v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
+    v4->sin_port = htons(*port);
     address.bytes = sizeof *v4;
   } else if (inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1) {
     v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
+    v6->sin6_port = htons(*port);
     address.bytes = sizeof *v6;
   } else {
     return bad_request("cannot listen on \"" + text + "\": \"" + host + "\" is not an IP address");
@@ -90,7 +88,7 @@ std::string host_of(const sockaddr_storage& storage) {
   if (storage.ss_family == AF_INET) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof text);
   } else if (storage.ss_family == AF_INET6) {
-    // A host has all of its network's addresses to choose from.
+    // A host may use any address of its /64 network.
     in6_addr address = reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
     constexpr size_t kNetworkBytes = 8;
     if (!IN6_IS_ADDR_V4MAPPED(&address)) std::memset(address.s6_addr + kNetworkBytes, 0, 16 - kNetworkBytes);
@@ -101,25 +99,10 @@ std::string host_of(const sockaddr_storage& storage) {
   return text;
 }
 
-std::string describe(const sockaddr_storage& storage) {
-  char text[INET6_ADDRSTRLEN];
-  if (storage.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
-    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    return std::string(text) + ':' + std::to_string(ntohs(v4.sin_port));
-  }
-  if (storage.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-    return '[' + std::string(text) + "]:" + std::to_string(ntohs(v6.sin6_port));
-  }
-  return "@";
-}
-
 void tune(int fd) {
   const int one = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  // A peer that disappeared without closing is noticed in about a minute.
+  // A peer that disappears without closing is detected after about a minute.
   const int idle_seconds = 30;
   const int interval_seconds = 10;
   const int probes = 3;
@@ -135,25 +118,25 @@ struct Server::State : detail::EventSource {
   State(Loops& server_loops, ServerOptions options, Handler handler) : loops(server_loops) {
     shared.options = std::move(options);
     shared.handler = std::move(handler);
-    for (size_t i = 0; i < loops.count(); ++i) homes.push_back(std::make_unique<Home>(loops.at(i), shared));
+    for (size_t i = 0; i < loops.count(); ++i) homes.push_back(std::make_unique<LoopConnections>(loops.at(i), shared));
   }
 
   void on_events(uint32_t) override { accept_all(); }
   void accept_all();
-  // Looks away from the listener for a moment: a connection that cannot be accepted stays there, and would be told of
-  // again and again.
+  // Stops polling the listener briefly: a connection that cannot be accepted stays queued and would be reported again
+  // and again.
   void pause_accepting();
   // Runs `work` on every loop and waits until all have run it.
-  void on_all_loops(const std::function<void(Home&)>& work);
+  void on_all_loops(const std::function<void(LoopConnections&)>& work);
 
   Loops& loops;
   detail::ServerShared shared;
-  std::vector<std::unique_ptr<Home>> homes;
+  std::vector<std::unique_ptr<LoopConnections>> homes;
   int listen_fd = -1;
   std::string unix_path;
   uint16_t port = 0;
   size_t next_home = 0;
-  uint64_t accept_timer = 0;  // While accepting is paused.
+  uint64_t accept_timer = 0;  // Set while accepting is paused.
   bool stopped = false;
 };
 
@@ -168,13 +151,13 @@ void Server::State::pause_accepting() {
 }
 
 void Server::State::accept_all() {
-  // A few at a time: a storm of connections must not starve those that are open.
+  // In batches, so that a burst of new connections cannot starve open ones.
   for (int i = 0; i < 64; ++i) {
     sockaddr_storage from{};
     socklen_t bytes = sizeof from;
     const int fd = accept4(listen_fd, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      // One that disconnected meanwhile is not worth logging; without descriptors or memory the next try fails too.
+      // Aborted connections are not worth logging; without descriptors or memory, the next attempt would fail too.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
       return;
     }
@@ -193,8 +176,8 @@ void Server::State::accept_all() {
       std::lock_guard lock(shared.mutex);
       context = shared.context;
     }
-    Home& home = *homes[next_home++ % homes.size()];
-    auto adopt = [&home, fd, address = describe(from), host = std::move(host), context]() mutable {
+    LoopConnections& home = *homes[next_home++ % homes.size()];
+    auto adopt = [&home, fd, address = detail::address_text(from), host = std::move(host), context]() mutable {
       auto connection = std::make_unique<Connection>(home, fd, std::move(address), std::move(host), context);
       Connection* raw = connection.get();
       home.connections.emplace(raw, std::move(connection));
@@ -209,7 +192,7 @@ void Server::State::accept_all() {
   }
 }
 
-void Server::State::on_all_loops(const std::function<void(Home&)>& work) {
+void Server::State::on_all_loops(const std::function<void(LoopConnections&)>& work) {
   std::mutex mutex;
   std::condition_variable changed;
   size_t left = homes.size();
@@ -294,7 +277,7 @@ void Server::stop(Millis grace) {
   std::mutex mutex;
   std::condition_variable changed;
   size_t busy = s.homes.size();
-  s.on_all_loops([&](Home& home) {
+  s.on_all_loops([&](LoopConnections& home) {
     if (&home == s.homes.front().get() && s.listen_fd >= 0) {
       home.loop.cancel(s.accept_timer);
       home.loop.state().remove(s.listen_fd, &s);
@@ -302,8 +285,8 @@ void Server::stop(Millis grace) {
       if (!s.unix_path.empty()) unlink(s.unix_path.c_str());
     }
   });
-  // After the listener is gone; a connection handed over meanwhile was posted before this.
-  s.on_all_loops([&](Home& home) {
+  // The listener is closed; connections handed over before that were posted before this.
+  s.on_all_loops([&](LoopConnections& home) {
     auto emptied = [&] {
       std::lock_guard lock(mutex);
       if (--busy == 0) changed.notify_one();
@@ -315,20 +298,20 @@ void Server::stop(Millis grace) {
   std::unique_lock lock(mutex);
   if (!changed.wait_for(lock, grace, [&] { return busy == 0; })) {
     lock.unlock();
-    s.on_all_loops([](Home& home) {
+    s.on_all_loops([](LoopConnections& home) {
       for (Connection* connection : home.all_connections()) connection->close();
     });
     lock.lock();
     changed.wait(lock, [&] { return busy == 0; });
   }
   lock.unlock();
-  s.on_all_loops([](Home& home) {
+  s.on_all_loops([](LoopConnections& home) {
     home.on_empty = nullptr;
     home.loop.cancel(home.tick_timer);
   });
-  // The round that buried the last connection has to end before the homes may go. What was posted above may have run in
-  // that very round; what is posted after it runs in a later one.
-  s.on_all_loops([](Home&) {});
+  // The round that buried the last connection must end before the homes are destroyed. The work posted above may have
+  // run in that round; work posted from here on runs in a later one.
+  s.on_all_loops([](LoopConnections&) {});
 }
 
 ServerStats Server::stats() const {

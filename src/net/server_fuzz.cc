@@ -1,5 +1,5 @@
-// Any bytes a client may send, over HTTP/1 or HTTP/2, in pieces of any size: never a crash, every handler ends, and the
-// server answers whoever comes next.
+// Arbitrary bytes over HTTP/1 or HTTP/2, split arbitrarily: the server must not crash, every handler must end, and
+// later clients must be served.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -23,19 +23,15 @@ constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 std::atomic<int> started{0}, ended{0};
 
-void check(bool holds) {
-  if (!holds) std::abort();
-}
-
 Task<void> echo(Request& request, Response& response) {
   ++started;
   struct Leave {
     ~Leave() { ++ended; }
   } leave;
-  // What reaches a handler has no control characters that could be forwarded.
-  for (const char c : request.target) check(static_cast<unsigned char>(c) > ' ' && c != 0x7f);
+  // No control characters may reach a handler, which could forward them.
+  for (const char c : request.target) assert(static_cast<unsigned char>(c) > ' ' && c != 0x7f);
   for (const Header& header : request.headers.items()) {
-    for (const char c : header.value) check(static_cast<unsigned char>(c) >= ' ' || c == '\t');
+    for (const char c : header.value) assert(static_cast<unsigned char>(c) >= ' ' || c == '\t');
   }
   Result<std::string> body = co_await request.read_body(1 << 16);
   if (!body) co_return (void) response.send(400);
@@ -43,10 +39,10 @@ Task<void> echo(Request& request, Response& response) {
 }
 
 struct Served {
-  Served() : server(loops, options(), echo) { check(server.start().ok()); }
+  Served() : server(loops, options(), echo) { assert(server.start().ok()); }
   static ServerOptions options() {
     ServerOptions options;
-    options.max_strangers = options.max_strangers_per_address = UINT32_MAX;
+    options.max_unauthenticated_connections = options.max_unauthenticated_connections_per_address = UINT32_MAX;
     return options;
   }
   Loops loops{1};
@@ -71,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   address.sin_family = AF_INET;
   address.sin_port = htons(served().server.port());
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  check(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  assert(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   if (http2) (void)send(fd, kHttp2Preface.data(), kHttp2Preface.size(), MSG_NOSIGNAL);
   while (!rest.empty()) {
     const std::string_view piece = rest.substr(0, piece_bytes);
@@ -83,9 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (recv(fd, answer, sizeof answer, 0) > 0) {
   }
   close(fd);
-  // Whoever began has ended: the peer is gone.
+  // The peer has disconnected, so every started handler must end.
   for (int i = 0; started != ended; ++i) {
-    check(i < 100'000);
+    assert(i < 100'000);
     usleep(100);
   }
   return 0;

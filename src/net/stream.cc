@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/strings.h"
 
 namespace holdfast::net {
@@ -14,16 +15,14 @@ namespace {
 constexpr size_t kGzipThresholdBytes = 128 << 10;
 constexpr size_t kArenaBytes = 2048;
 
-Error gone() { return {Reason::ServiceUnavailable, "the client is gone"}; }
+Error gone() { return {Reason::ServiceUnavailable, "the client disconnected"}; }
 
 }  // namespace
 
 bool is_token(std::string_view text) {
   constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kOther.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [&](char c) { return is_alnum(c) || kOther.find(c) != std::string_view::npos; });
 }
 
 bool is_clean_target(std::string_view target) {
@@ -44,7 +43,7 @@ bool parse_target(Stream& stream, std::string_view target) {
   if (!is_clean_target(target)) return false;
   Request& request = stream.request;
   request.target = target;
-  // Absolute form, as proxies send it: http://host/path.
+  // Absolute form, as sent by proxies: http://host/path.
   if (const size_t scheme = target.find("://"); !target.starts_with('/') && scheme != std::string_view::npos) {
     const size_t slash = target.find('/', scheme + 3);
     target = slash == std::string_view::npos ? "/" : target.substr(slash);
@@ -126,12 +125,12 @@ void Stream::handler_done(std::exception_ptr failure) {
   if (failure) on_exception_(failure);
   if (!closed && !ended) {
     if (status == 0) {
-      // It threw, or ended without a response: the peer gets one either way.
+      // It threw or ended without a response; the peer gets one either way.
       headers.clear();
       gzip_allowed = false;
       add_header("content-type", "text/plain; charset=utf-8");
       add_header("x-content-type-options", "nosniff");
-      (void)send(500, Body(Bytes::lasting("The server failed while serving this request; its log says why.\n")));
+      (void)send(500, Body(Bytes::lasting("The server failed while serving this request; see the server log.\n")));
     } else {
       owner.abort(*this);
     }
@@ -143,7 +142,7 @@ void Stream::receive(std::string_view bytes) {
   progress = loop.state().now();
   if (closed) return;
   uncredited_ += bytes.size();
-  // Above the limit nothing more is kept: the reader gets an error.
+  // Above the limit, input is dropped: the reader gets an error.
   if (input.size() <= input_limit) input.append(bytes);
   if (whole_body) credit_input();
   if (reader && (!whole_body || input.size() > input_limit)) loop.state().resume_soon(std::exchange(reader, {}));
@@ -168,7 +167,7 @@ void Stream::lost() {
   wake_all();
 }
 
-// Whatever the handler waits for here returns an error.
+// Every pending await of the handler returns an error.
 void Stream::wake_all() {
   if (reader) loop.state().resume_soon(std::exchange(reader, {}));
   if (writer) loop.state().resume_soon(std::exchange(writer, {}));
@@ -197,7 +196,7 @@ void Stream::check_deadline(TimePoint now) {
   if (!handler_active_ || ended || dead()) return;
   if (status != 0) {
     owner.abort(*this);
-    if (closed) return;  // The handler knows.
+    if (closed) return;  // The handler has already been notified.
   } else {
     headers.clear();
     gzip_allowed = false;
@@ -242,7 +241,7 @@ void Stream::ready_head() {
 }
 
 bool Stream::client_takes_gzip() const {
-  // The token itself, without q or wildcards: as upstream, whose clients send it so.
+  // Only the exact token, without q-values or wildcards, like kube-apiserver.
   for (const Header& header : request.headers.items()) {
     if (header.name != "accept-encoding") continue;
     std::string_view rest = header.value;
@@ -342,7 +341,7 @@ void Stream::end() {
   ended = true;
   if (closed) return;
   if (undecided_) {
-    // Too little to compress, and now its length is known.
+    // Too small to compress, and the length is now known.
     undecided_ = false;
     known_length = held_bytes_;
     ready_head();
@@ -356,7 +355,7 @@ void Stream::end() {
   owner.output_ready(*this);
 }
 
-// ---------------------------------------------------------------------------------------------------- Awaiting
+// ---------------------------------------------------------------------------------------------------- Awaiters
 
 bool body_ready(Stream& stream, size_t limit_bytes) {
   stream.input_limit = limit_bytes;
@@ -420,7 +419,7 @@ void sleep_wait(Stream& stream, Millis delay, std::coroutine_handle<> sleeper) {
 
 }  // namespace detail
 
-// ---------------------------------------------------------------------------------------------------- Public faces
+// ---------------------------------------------------------------------------------------------------- Public interface
 
 Bytes::Bytes(std::string text) {
   auto kept = std::make_shared<const std::string>(std::move(text));
@@ -486,19 +485,13 @@ EventLoop& Response::loop() const { return stream->loop; }
 // ---------------------------------------------------------------------------------------------------- Helpers
 
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
-  auto hex = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-  };
   std::string decoded;
   decoded.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%') {
       if (i + 2 >= text.size()) return std::nullopt;
-      const int high = hex(text[i + 1]);
-      const int low = hex(text[i + 2]);
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
       if (high < 0 || low < 0) return std::nullopt;
       decoded.push_back(static_cast<char>(high * 16 + low));
       i += 2;

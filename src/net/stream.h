@@ -1,5 +1,4 @@
-// One request and its response, whatever the protocol: what a handler sees on one side, what a session moves on the
-// other.
+// One request and its response, independent of the protocol: handlers use one side, the session the other.
 #pragma once
 
 #include <vector>
@@ -9,26 +8,25 @@
 
 namespace holdfast::net::detail {
 
-// What a stream needs from its session.
+// Implemented by the session a stream belongs to.
 class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
   virtual void head_ready(Stream& stream) = 0;    // The response's status and headers are final.
-  virtual void output_ready(Stream& stream) = 0;  // More body, or its end.
+  virtual void output_ready(Stream& stream) = 0;  // More body is available, or its end.
   virtual void input_taken(Stream& stream, size_t bytes) = 0;
-  virtual void input_wanted(Stream& stream) = 0;  // The handler waits for the body.
-  virtual void abort(Stream& stream) = 0;         // Break the response off.
+  virtual void input_wanted(Stream& stream) = 0;  // The handler is waiting for the body.
+  virtual void abort(Stream& stream) = 0;         // Aborts the response.
   virtual void close_after(Stream& stream) = 0;
   virtual void trust(Stream& stream) = 0;          // An authenticated client uses the connection.
-  virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from here on.
+  virtual void handler_ended(Stream& stream) = 0;  // The stream may be destroyed from now on.
 };
 
-// Parts of a body that wait to be sent. The first is stored inline: for a watch it is the only
-// one.
+// Queue of unsent body parts. The first is stored inline: a watch rarely has more than one.
 class OutputQueue {
  public:
   bool empty() const { return first_.view.empty(); }
-  std::string_view first() const { return first_.view; }  // Empty when there is nothing.
+  std::string_view first() const { return first_.view; }  // Empty if the queue is.
   void push(Bytes part) {
     assert(!part.view.empty());
     if (empty()) {
@@ -64,9 +62,9 @@ class OutputQueue {
     clear();
   }
 
-  Bytes first_;  // From where it has not been sent yet.
+  Bytes first_;  // Without the part already sent.
   std::vector<Bytes> rest_;
-  size_t next_ = 0;  // In rest_.
+  size_t next_ = 0;  // Index into rest_.
 };
 
 class Stream {
@@ -77,24 +75,25 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // --- Called by sessions.
+
   // Starts the handler from the top of the loop.
   void start_handler(const Handler& handler, std::function<void(std::exception_ptr)> on_exception);
-  void receive(std::string_view bytes);  // Body bytes; the session respects wants_input() or its own window.
+  void receive(std::string_view bytes);  // Body bytes; the session does the flow control.
   void receive_end();
-  void lost();  // The peer is gone: wakes whatever the handler waits for.
+  void lost();  // The peer disconnected: resumes the handler with an error.
   void drain();
-  void wake_writer();  // After output was taken.
+  void wake_writer();  // Called after output was taken.
   void check_deadline(TimePoint now);
-  void begin_tunnel();  // The request's body begins again, and never has to end.
+  void begin_tunnel();  // Reopens the request's body, now without an end.
   bool handler_active() const { return handler_active_; }
-  void credit_input();  // Tells the session that what has arrived so far may be replaced by more.
+  void credit_input();  // Reports the input received so far as consumed, so that the peer may send more.
 
-  // The part of the queue to be sent next; empty when there is nothing now.
+  // The next bytes to send; empty if there are none yet.
   std::string_view next_output() const { return queue.first(); }
   void output_taken(size_t bytes);
   bool output_finished() const { return ended && queued_bytes == 0; }
 
-  // --- The handler's side; Request and Response forward to these.
+  // --- Called by handlers, through Request and Response.
   void set_deadline(Millis from_now);
   Result<Unit> send(int code, Body body);
   Result<Unit> start(int code);
@@ -107,31 +106,31 @@ class Stream {
   StreamOwner& owner;
   const ServerOptions& options;
 
-  // The response. What each write of it touches is adjacent in memory: an event may be written to thousands of watches,
-  // and fetching them from memory is most of the work.
+  // The response. The fields used by every write are adjacent in memory: an event may be written to thousands of
+  // watches, and cache misses dominate that work.
   int status = 0;
   bool head_sent = false;  // head_ready() was called.
-  bool ended = false;      // end() or send().
+  bool ended = false;      // end() or send() was called.
   bool bodiless = false;   // HEAD, 204, 304: a body is counted but not sent.
   bool closed = false;
-  bool cut_off = false;  // The deadline answered; the handler no longer can.
+  bool cut_off = false;  // The deadline has responded; the handler no longer can.
   bool dead() const { return closed || cut_off; }
 
  private:
-  bool undecided_ = false;    // Writes are held until it is known whether to compress.
-  bool compressing_ = false;  // gzip_ is there.
+  bool undecided_ = false;    // Writes are held back until it is known whether to compress.
+  bool compressing_ = false;  // gzip_ is set.
 
  public:
-  // The session's own.
+  // State of the session's protocol.
   struct {
     int32_t id = 0;
-    bool closed = false;    // The protocol has forgotten the stream.
-    bool deferred = false;  // The protocol asks for output no more until it is notified that there is some.
-    bool ready = false;     // It is to be told.
+    bool closed = false;    // The protocol has closed the stream.
+    bool deferred = false;  // The protocol does not ask for output until notified.
+    bool ready = false;     // The notification is pending.
   } wire;
   size_t queued_bytes = 0;
   uint64_t body_bytes = 0;
-  TimePoint progress;  // When the peer last took or sent something.
+  TimePoint progress;  // When the peer last sent or accepted data.
   OutputQueue queue;
   std::coroutine_handle<> writer;
 
@@ -146,7 +145,7 @@ class Stream {
   std::vector<Header> headers;  // Of the response.
   std::optional<size_t> known_length;
 
-  // Body of the request.
+  // The request's body.
   std::string input;
   bool input_ended = false;
   size_t input_limit = SIZE_MAX;
@@ -164,7 +163,7 @@ class Stream {
   bool gzip_allowed = false;
 
  protected:
-  void reset_for_reuse();  // For the next request of a kept-alive connection.
+  void reset_for_reuse();  // Prepares for the next request on a kept-alive connection.
 
  private:
   Task<void> run_handler(const Handler& handler);
@@ -177,18 +176,18 @@ class Stream {
 
   bool handler_active_ = false;
   std::function<void(std::exception_ptr)> on_exception_;
-  size_t uncredited_ = 0;  // Input that arrived and was not reported as taken yet.
+  size_t uncredited_ = 0;  // Input received but not yet reported to the session as consumed.
   std::vector<Bytes> held_;
   size_t held_bytes_ = 0;
 };
 
-// Fills in target, path and query from the raw target; false when it is not one a server accepts.
+// Sets target, path and query from the raw target; false if it is malformed.
 bool parse_target(Stream& stream, std::string_view target);
-// Nothing in it that could end a line or the target, or that no text has: no control characters, no spaces.
+// No control characters or spaces, which could end the target or inject a line.
 bool is_clean_target(std::string_view target);
-// As a header's value may be: no control characters but tabs.
+// A valid header value: no control characters except tabs.
 bool is_header_value(std::string_view text);
-// A token of RFC 9110, as header names and methods are.
+// A token as defined by RFC 9110: header names and methods.
 bool is_token(std::string_view text);
 
 }  // namespace holdfast::net::detail

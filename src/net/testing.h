@@ -1,4 +1,4 @@
-// What net's tests share: a handler with a path for every behaviour, and peers that do what a test tells them.
+// Shared by net's tests: a handler with one path per behaviour, and raw peers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace holdfast::net::testing {
 
 using namespace std::chrono_literals;
 
-// What the handlers saw, for tests to wait on.
+// Counters updated by the handlers, for tests to wait on.
 struct Seen {
   std::atomic<int> started{0}, ended{0}, peer_gone{0}, draining{0};
   std::atomic<uint64_t> written{0};
@@ -39,7 +39,7 @@ class Socket {
   explicit Socket(uint16_t port, int receive_buffer_bytes = 0);
   ~Socket();
   void send(std::string_view bytes);
-  std::string read_until(std::string_view end);  // Up to and with `end`; what came before the peer closed otherwise.
+  std::string read_until(std::string_view end);  // Including `end`; less if the peer closes first.
   std::string read_all();
   std::string read_some();
   void close();
@@ -50,7 +50,7 @@ class Socket {
   std::string buffer_;
 };
 
-// A server with its loops. Housekeeping is fast, timeouts are the options'.
+// A server and its loops. Housekeeping runs often; timeouts come from the options.
 struct TestServer {
   explicit TestServer(ServerOptions options = {});
   ~TestServer();
@@ -59,7 +59,7 @@ struct TestServer {
   uint16_t port() const { return server->port(); }
 };
 
-// Runs a task on a loop and waits for its value.
+// Runs a task on a loop and waits for its result.
 template <class T>
 T run(EventLoop& loop, Task<T> task) {
   return block_on(loop, std::move(task));
@@ -67,7 +67,7 @@ T run(EventLoop& loop, Task<T> task) {
 
 struct TestPki {
   Identity authority, server, client;
-  static const TestPki& get();  // Made once.
+  static const TestPki& get();  // Created once.
   static Identity make(const std::string& name, const std::string& organization, const Identity* authority);
 };
 

@@ -1,6 +1,5 @@
 #include "net/tls.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -33,18 +32,18 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_bytes, c
                     unsigned in_bytes, void*) {
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_bytes, kAlpn, sizeof kAlpn - 1, in, in_bytes) != OPENSSL_NPN_NEGOTIATED) {
-    return SSL_TLSEXT_ERR_NOACK;  // A client that knows neither gets HTTP/1.1, as from Go.
+    return SSL_TLSEXT_ERR_NOACK;  // Clients that offer neither get HTTP/1.1, as with Go.
   }
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;
 }
 
-// CaPool looks at certificates; here even building the chain would be for nothing.
+// CaPool verifies certificates later; building the chain here would be wasted work.
 int accept_any(X509_STORE_CTX*, void*) { return 1; }
 
-// What OpenSSL looks at to explain a failure must not be left over from something else.
-void forget_old_errors() {
-  if (ERR_peek_error() != 0) ERR_clear_error();  // Clearing walks over all of the queue, empty or not.
+// Stale errors would make OpenSSL misreport the next failure.
+void clear_stale_errors() {
+  if (ERR_peek_error() != 0) ERR_clear_error();  // Clearing walks the whole queue, even an empty one.
 }
 
 Result<Unit> use_identity(SSL_CTX* ctx, const Identity& identity) {
@@ -65,7 +64,7 @@ Result<Unit> use_identity(SSL_CTX* ctx, const Identity& identity) {
 ContextPtr new_context(const SSL_METHOD* method) {
   ContextPtr ctx(SSL_CTX_new(method), SslCtxFree{});
   SSL_CTX_set_min_proto_version(ctx.get(), TLS1_2_VERSION);
-  // Partial writes cannot happen, the output is memory.
+  // Partial writes cannot happen: output goes to memory.
   SSL_CTX_set_mode(ctx.get(), SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(ctx.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   return ctx;
@@ -116,7 +115,7 @@ Result<std::vector<X509Ptr>> certificates_from_pem(std::string_view pem, std::st
 
 namespace {
 
-// Go's names of the suites of TLS 1.2 that can be asked for, and whether they are used when none is.
+// Go's names for the supported TLS 1.2 suites, and whether they are enabled by default.
 struct Suite {
   std::string_view name;
   bool usual;
@@ -140,13 +139,13 @@ constexpr Suite kSuites[] = {
     {"TLS_RSA_WITH_AES_256_CBC_SHA", false},
     {"TLS_RSA_WITH_AES_128_CBC_SHA256", false},
 };
-// The order that Go's servers prefer, so that clients get from us what they get from kube-apiserver; OpenSSL's own
-// begins with AES-256, a third slower.
+// Go's preference order, so that clients negotiate the same suite as with kube-apiserver; OpenSSL's default starts with
+// AES-256, which is a third slower.
 constexpr const char kTls13Suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-// OpenSSL's names have no order in common with IANA's.
+// OpenSSL's names order their parts differently from IANA's.
 std::string openssl_name(std::string_view name) {
-  // Two that OpenSSL spells without their hash.
+  // OpenSSL omits the hash in these two.
   if (name.ends_with("CHACHA20_POLY1305_SHA256")) {
     return name.find("ECDSA") != std::string_view::npos ? "ECDHE-ECDSA-CHACHA20-POLY1305"
                                                         : "ECDHE-RSA-CHACHA20-POLY1305";
@@ -159,7 +158,7 @@ Result<Unit> use_suites(SSL_CTX* ctx, const std::vector<std::string>& names) {
   std::string list;
   const auto add = [&list](std::string_view name) { list += (list.empty() ? "" : ":") + openssl_name(name); };
   for (std::string name : names) {
-    if (name.ends_with("CHACHA20_POLY1305")) name += "_SHA256";  // As Go named them at first.
+    if (name.ends_with("CHACHA20_POLY1305")) name += "_SHA256";  // Go's original names.
     const auto known =
         std::find_if(std::begin(kSuites), std::end(kSuites), [&](const Suite& s) { return s.name == name; });
     if (known != std::end(kSuites)) {
@@ -180,7 +179,7 @@ Result<Unit> use_suites(SSL_CTX* ctx, const std::vector<std::string>& names) {
   return Unit{};
 }
 
-// The host names a certificate is for.
+// The host names a certificate is valid for.
 std::vector<std::string> names_in(X509* certificate) {
   std::vector<std::string> names;
   auto* all = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -197,7 +196,7 @@ std::vector<std::string> names_in(X509* certificate) {
 // A server's context and those for other host names.
 struct NamedContexts {
   ContextPtr usual;
-  std::vector<std::pair<std::string, ContextPtr>> named;  // Lower case; the first that matches counts.
+  std::vector<std::pair<std::string, ContextPtr>> named;  // Lower case; the first match wins.
 
   const ContextPtr* find(std::string_view host) const {
     for (const auto& [name, context] : named) {
@@ -225,13 +224,13 @@ Result<ContextPtr> one_context(const Identity& identity, const TlsOptions& optio
   Result<Unit> used = use_identity(ctx.get(), identity);
   if (!used) return used.take_error();
   SSL_CTX_set_options(ctx.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
-  // No resumption: clients keep connections for hours, and a resumed session would not carry the certificate chain.
+  // No resumption: clients keep connections for hours, and a resumed session would lack the certificate chain.
   SSL_CTX_set_session_cache_mode(ctx.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(ctx.get(), 0);
   SSL_CTX_set_alpn_select_cb(ctx.get(), choose_protocol, nullptr);
   SSL_CTX_set_verify(ctx.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_cert_verify_callback(ctx.get(), accept_any, nullptr);
-  // A record's head and body come from memory: fetching them one after the other saves nothing.
+  // Input is in memory, so reading a record's header and body separately saves nothing.
   SSL_CTX_set_read_ahead(ctx.get(), 1);
   if (!client_ca_pem.empty()) {
     Result<std::vector<X509Ptr>> authorities = certificates_from_pem(client_ca_pem, "the client CA bundle");
@@ -286,12 +285,12 @@ Result<ContextPtr> client_context(const ClientOptions& options) {
   if (!authorities) return authorities.take_error();
   X509_STORE* store = SSL_CTX_get_cert_store(ctx.get());
   for (const X509Ptr& authority : *authorities) X509_STORE_add_cert(store, authority.get());
-  // A bundle may name the server's own certificate or an intermediate, as Go allows.
+  // A bundle may contain the server's own certificate or an intermediate, as in Go.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx.get()), X509_V_FLAG_PARTIAL_CHAIN);
   return ctx;
 }
 
-// The BIO between OpenSSL and an engine's two buffers.
+// The BIO that connects OpenSSL to an engine's two buffers.
 struct MemoryBio {
   static int read(BIO* bio, char* to, int capacity) {
     auto* engine = static_cast<TlsEngine*>(BIO_get_data(bio));
@@ -342,16 +341,14 @@ TlsEngine::TlsEngine(const ContextPtr& context, bool server) : context_(context)
 }
 
 void TlsEngine::set_server_name(const std::string& name, bool verify) {
-  unsigned char address[16];
-  const bool is_address =
-      inet_pton(AF_INET, name.c_str(), address) == 1 || inet_pton(AF_INET6, name.c_str(), address) == 1;
+  const bool is_address = is_ip_address(name);
   if (!is_address) SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
   if (!verify) return;
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl_.get());
   if (is_address) {
     X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str());
   } else {
-    // Go looks at subject alternative names alone.
+    // Like Go, only subject alternative names are considered.
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     X509_VERIFY_PARAM_set1_host(param, name.c_str(), name.size());
   }
@@ -370,20 +367,20 @@ TlsEngine::Status TlsEngine::status_of(int result) {
 }
 
 TlsEngine::Status TlsEngine::handshake() {
-  forget_old_errors();
+  clear_stale_errors();
   const int result = SSL_do_handshake(ssl_.get());
   return result == 1 ? Status::Ok : status_of(result);
 }
 
 TlsEngine::Status TlsEngine::read(char* to, size_t capacity, size_t& got) {
-  forget_old_errors();
+  clear_stale_errors();
   const int result = SSL_read_ex(ssl_.get(), to, capacity, &got);
   return result == 1 ? Status::Ok : status_of(result);
 }
 
 bool TlsEngine::write(std::string_view plaintext) {
   if (plaintext.empty()) return true;
-  forget_old_errors();
+  clear_stale_errors();
   size_t written = 0;
   return SSL_write_ex(ssl_.get(), plaintext.data(), plaintext.size(), &written) == 1;
 }
@@ -415,7 +412,7 @@ std::unique_ptr<CertificateData> TlsEngine::peer_certificate() const {
       data->intermediates.emplace_back(certificate);
     }
   }
-  // Go takes the last CN of a subject that has several; so do users' expectations.
+  // Like Go, use the last CN if the subject has several.
   std::vector<std::string> names = subject_texts(leaf, NID_commonName);
   if (!names.empty()) data->common_name = std::move(names.back());
   data->organizations = subject_texts(leaf, NID_organizationName);
@@ -430,11 +427,7 @@ std::unique_ptr<CertificateData> TlsEngine::peer_certificate() const {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned digest_bytes = 0;
   X509_digest(leaf, EVP_sha256(), digest, &digest_bytes);
-  constexpr char kHex[] = "0123456789abcdef";
-  for (unsigned i = 0; i < digest_bytes; ++i) {
-    data->sha256_hex.push_back(kHex[digest[i] >> 4]);
-    data->sha256_hex.push_back(kHex[digest[i] & 15]);
-  }
+  data->sha256_hex = to_hex({reinterpret_cast<const char*>(digest), digest_bytes});
   return data;
 }
 
@@ -458,7 +451,7 @@ struct CaPool::State {
   uint64_t id;
   std::string pem;
   X509_STORE* store = X509_STORE_new();
-  // Leaves that verified without intermediates, by SHA-256, and until when that holds: a client opens many connections
+  // Leaves verified without intermediates, by SHA-256, with the expiry of the result: a client opens many connections
   // with one certificate.
   mutable std::mutex mutex;
   mutable std::unordered_map<std::string, std::chrono::system_clock::time_point, KeyHash> good;
@@ -484,17 +477,17 @@ Result<CaPool> CaPool::from_pem(std::string_view pem, std::string_view source) {
 std::string_view CaPool::pem() const { return state_->pem; }
 
 Result<Unit> CaPool::verify_client(const PeerCertificate& certificate) const {
-  // A response is kept for a minute: dates are examined again while a connection lives on.
+  // Results are cached for a minute, so that expiry is noticed on long-lived connections.
   constexpr auto kVerdictAge = std::chrono::minutes(1);
   constexpr size_t kGoodLeaves = 1024;
   const auto now = std::chrono::system_clock::now();
   const detail::CertificateData& data = certificate.data();
-  // Not a moment longer than the certificate itself.
+  // A cached result must not outlive the certificate.
   if (now > data.not_after) return Error{Reason::Unauthorized, "certificate has expired"};
   auto known = std::find_if(data.verdicts.begin(), data.verdicts.end(),
                             [&](const auto& verdict) { return verdict.pool == state_->id; });
   if (known == data.verdicts.end()) {
-    if (data.verdicts.size() >= 4) data.verdicts.clear();  // Pools that were replaced since.
+    if (data.verdicts.size() >= 4) data.verdicts.clear();  // Left by replaced pools.
     data.verdicts.push_back({state_->id, {}, {}});
     known = data.verdicts.end() - 1;
   }

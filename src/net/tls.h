@@ -1,5 +1,5 @@
-// OpenSSL, kept in one place: contexts, certificates, and a TLS engine that works on memory. The engine reads from a
-// view and writes to a string, so that a round costs one recv and one send however many records it carries.
+// All uses of OpenSSL: contexts, certificates, and a TLS engine that works on memory. The engine reads from a view and
+// writes to a string, so a round needs one recv and one send regardless of the number of records.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -24,10 +24,10 @@ using ContextPtr = std::shared_ptr<SSL_CTX>;
 using SslPtr = std::unique_ptr<SSL, SslFree>;
 using X509Ptr = std::unique_ptr<X509, X509Free>;
 
-// The newest OpenSSL error as text; clears the queue.
+// The latest OpenSSL error as text; clears the error queue.
 std::string openssl_error();
 
-// `named_identities`: chosen instead of `identity` for the names they are given for.
+// `named_identities`: used instead of `identity` for their host names.
 Result<ContextPtr> server_context(const Identity& identity, std::span<const NamedIdentity> named_identities,
                                   const TlsOptions& options, std::string_view client_ca_pem);
 Result<ContextPtr> client_context(const ClientOptions& options);
@@ -42,7 +42,7 @@ struct CertificateData {
   std::string der;
   std::string sha256_hex;
   std::chrono::system_clock::time_point not_after;  // The first moment at which it is no longer valid.
-  // Which pools have already examined this certificate, and until when their answer holds.
+  // The cached result of one CaPool, and how long it is valid.
   struct Verdict {
     uint64_t pool = 0;
     std::chrono::system_clock::time_point until;
@@ -51,7 +51,7 @@ struct CertificateData {
   mutable std::vector<Verdict> verdicts;
 };
 
-// A TLS session over memory. feed() ciphertext, read() plaintext, write() plaintext; ciphertext to send collects in
+// A TLS session over memory: feed() ciphertext, read() plaintext, write() plaintext. Outgoing ciphertext is appended to
 // the string given to write_to().
 class TlsEngine {
  public:
@@ -62,7 +62,7 @@ class TlsEngine {
 
   void feed(std::string_view ciphertext) { input_ = ciphertext; }
   std::string_view unread() const { return input_; }
-  // Nothing more to read() before the next feed().
+  // read() has nothing to return before the next feed().
   bool exhausted() const { return input_.empty() && SSL_has_pending(ssl_.get()) == 0; }
   void write_to(std::string* output) { output_ = output; }
 
@@ -70,7 +70,7 @@ class TlsEngine {
   Status read(char* to, size_t capacity, size_t& got);
   bool write(std::string_view plaintext);
   void close_notify();
-  // An idle connection holds no record buffers: 33 KB. Taking and releasing them for each record costs too much.
+  // Frees 33 KB of record buffers of an idle connection; doing so after each record would cost too much.
   void release_buffers() { SSL_free_buffers(ssl_.get()); }
 
   bool alpn_is_h2() const;
@@ -82,7 +82,7 @@ class TlsEngine {
   friend struct MemoryBio;
   Status status_of(int result);
 
-  ContextPtr context_;  // Certificates for other names are looked up in it during the handshake.
+  ContextPtr context_;  // The handshake looks up certificates for other names in it.
   SslPtr ssl_;
   std::string_view input_;
   std::string* output_ = nullptr;

@@ -11,8 +11,8 @@
 namespace holdfast::net::detail {
 namespace {
 
-// Answers to a client that does not read them are not collected: only its last ping has to be answered.
-constexpr size_t kMostAnswers = 4096;
+// Bounds the replies queued for a client that does not read: RFC 6455 requires a reply only to the latest ping.
+constexpr size_t kMaxReplyBytes = 4096;
 
 enum Opcode : uint8_t { kClose = 8, kPing = 9 };
 
@@ -20,7 +20,7 @@ uint8_t byte_at(std::string_view frame, size_t at) { return static_cast<uint8_t>
 
 bool is_control(std::string_view frame) { return (byte_at(frame, 0) & 8) != 0; }
 
-// What of a frame has to be there before anything can be done with it.
+// Bytes needed before the frame can be processed.
 size_t needed_bytes(std::string_view frame) {
   if (frame.size() < 2) return 2;
   const size_t length = byte_at(frame, 1) & 0x7f;
@@ -28,7 +28,7 @@ size_t needed_bytes(std::string_view frame) {
   return is_control(frame) ? head + length : head;
 }
 
-// Clients mask what they send; control frames are short and whole.
+// Client frames are masked; control frames are short and not fragmented.
 bool follows_protocol(std::string_view frame) {
   const bool masked = (byte_at(frame, 1) & 0x80) != 0, whole = (byte_at(frame, 0) & 0x80) != 0;
   return masked && (!is_control(frame) || (whole && (byte_at(frame, 1) & 0x7f) < 126));
@@ -42,9 +42,9 @@ uint64_t message_bytes(std::string_view frame) {
   return bytes;
 }
 
-// The same kind of frame, or the pong to a ping, with the same payload.
+// Echoes a close frame, or answers a ping with a pong, with the same payload.
 void answer(std::string_view frame, std::string& answers) {
-  if (answers.size() > kMostAnswers) return;
+  if (answers.size() > kMaxReplyBytes) return;
   const uint8_t opcode = byte_at(frame, 0) & 0xf;
   answers += static_cast<char>(0x80 | (opcode == kPing ? 10 : opcode));
   const std::string_view mask = frame.substr(2, 4), payload = frame.substr(6);
@@ -64,9 +64,9 @@ std::string websocket_accept(std::string_view key) {
 
 bool WebSocketInput::receive(std::string_view bytes, std::string& answers) {
   while (true) {
-    const size_t passed = std::min<uint64_t>(passed_over_, bytes.size());
+    const size_t passed = std::min<uint64_t>(bytes_to_skip_, bytes.size());
     bytes.remove_prefix(passed);
-    passed_over_ -= passed;
+    bytes_to_skip_ -= passed;
     if (bytes.empty()) return true;
     const size_t take = std::min(needed_bytes(frame_) - frame_.size(), bytes.size());
     frame_ += bytes.substr(0, take);
@@ -74,7 +74,7 @@ bool WebSocketInput::receive(std::string_view bytes, std::string& answers) {
     if (frame_.size() >= 2 && !follows_protocol(frame_)) return false;
     if (frame_.size() < needed_bytes(frame_)) continue;
     if (!is_control(frame_)) {
-      passed_over_ = message_bytes(frame_);
+      bytes_to_skip_ = message_bytes(frame_);
     } else {
       const uint8_t opcode = byte_at(frame_, 0) & 0xf;
       if (opcode == kClose || opcode == kPing) answer(frame_, answers);
@@ -88,7 +88,7 @@ bool WebSocketInput::receive(std::string_view bytes, std::string& answers) {
 
 namespace holdfast::net {
 
-bool asks_for_websocket(const Request& request) {
+bool is_websocket_request(const Request& request) {
   return request.protocol == Protocol::Http11 && equals_ignoring_case(request.headers.get("upgrade"), "websocket") &&
          to_lower(request.headers.get("connection")).find("upgrade") != std::string::npos;
 }

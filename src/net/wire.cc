@@ -4,36 +4,31 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <openssl/x509_vfy.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+
+#include "base/ascii.h"
 
 namespace holdfast::net::detail {
 
 namespace {
 
-// Received and not yet read by the caller; more waits in the kernel.
+// Received but not yet read by the caller; more stays in the kernel.
 constexpr size_t kBufferedBytes = 256 << 10;
 
 Endpoint endpoint_of(const sockaddr* address, socklen_t bytes) {
   Endpoint endpoint;
   std::memcpy(&endpoint.storage, address, bytes);
   endpoint.bytes = bytes;
-  char host[INET6_ADDRSTRLEN];
-  if (address->sa_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(endpoint.storage);
-    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-    endpoint.text = std::string(host) + ":" + std::to_string(ntohs(v4.sin_port));
-  } else {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(endpoint.storage);
-    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-    endpoint.text = "[" + std::string(host) + "]:" + std::to_string(ntohs(v6.sin6_port));
-  }
+  endpoint.text = "tcp " + address_text(endpoint.storage);
   return endpoint;
 }
 
-// What Go says about a certificate that does not verify.
+// Go's message for a certificate that does not verify.
 std::string certificate_problem(long code, const std::string& name) {
   std::string why;
   switch (code) {
@@ -53,6 +48,21 @@ std::string certificate_problem(long code, const std::string& name) {
 
 }  // namespace
 
+std::string address_text(const sockaddr_storage& storage) {
+  char text[INET6_ADDRSTRLEN];
+  if (storage.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return std::string(text) + ':' + std::to_string(ntohs(v4.sin_port));
+  }
+  if (storage.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+    return '[' + std::string(text) + "]:" + std::to_string(ntohs(v6.sin6_port));
+  }
+  return "@";
+}
+
 CallResult<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -67,14 +77,31 @@ CallResult<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port,
   return endpoints;
 }
 
+CallResult<Endpoint> unix_endpoint(const std::string& path) {
+  Endpoint endpoint;
+  endpoint.text = "unix " + path;
+  sockaddr_un address{};
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return call_error("dial " + endpoint.text + ": connect: invalid argument", CallError::Progress::NotConnected);
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const bool is_abstract = path.front() == '@';
+  if (is_abstract) address.sun_path[0] = '\0';
+  // The name of an abstract socket ends with the address, a path with a zero byte.
+  endpoint.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (is_abstract ? 0 : 1));
+  std::memcpy(&endpoint.storage, &address, endpoint.bytes);
+  return endpoint;
+}
+
 Wire::Wire(EventLoop& event_loop, const Endpoint& to) : loop(event_loop) {
   fd_ = socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd_ < 0) {
-    fail("dial tcp " + to.text + ": socket: " + std::strerror(errno));
+    fail("dial " + to.text + ": socket: " + std::strerror(errno));
     return;
   }
   const int one = 1;
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (to.storage.ss_family != AF_UNIX) setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   dialled_ = to.text;
   if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) != 0 && errno != EINPROGRESS) {
     refused(errno);
@@ -163,8 +190,8 @@ void Wire::wake_sender() {
 
 void Wire::refused(int error) {
   std::string why = std::strerror(error);
-  if (!why.empty() && why[0] >= 'A' && why[0] <= 'Z') why[0] |= 0x20;
-  fail("dial tcp " + dialled_ + ": connect: " + why);
+  if (!why.empty()) why[0] = to_lower(why[0]);
+  fail("dial " + dialled_ + ": connect: " + why);
 }
 
 void Wire::end_of_input() {
@@ -190,7 +217,7 @@ void Wire::flush() {
     const ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN) {
-      // The response may be there already (an early refusal); the reader finds out.
+      // The response may already have arrived (an early rejection); the reader will see it.
       out_.clear();
       sent_ = 0;
       break;
@@ -202,7 +229,7 @@ void Wire::flush() {
     out_.clear();
     sent_ = 0;
   }
-  if (!is_behind()) wake_sender();
+  if (!is_backlogged()) wake_sender();
   watch();
 }
 

@@ -1,4 +1,4 @@
-// One outgoing connection: plain bytes in and out, TLS in between when asked for. Private to the module.
+// One outgoing connection, with optional TLS: callers see plaintext in both directions. Private to the module.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,29 +23,35 @@ inline CallError call_error(std::string text, CallError::Progress progress = Cal
   return CallError({Reason::ServiceUnavailable, std::move(text)}, progress);
 }
 
+// "10.0.0.1:443", "[::1]:443"; "@" for a Unix socket.
+std::string address_text(const sockaddr_storage& storage);
+
 struct Endpoint {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
-  std::string text;  // "10.0.0.1:443"
+  std::string text;  // As Go writes it after "dial": "tcp 10.0.0.1:443", "unix /run/signer.sock"
 };
 
-// Blocks when the name is not an address; AI_NUMERICHOST in `flags` rejects names.
+// Blocks unless the host is an address; AI_NUMERICHOST in `flags` rejects names.
 CallResult<std::vector<Endpoint>> lookup(const std::string& host, uint16_t port, int flags);
+// A Unix socket; "@name" is an abstract one.
+CallResult<Endpoint> unix_endpoint(const std::string& path);
 
-// Its owner waits with `co_await wire.changed()` and looks again.
+// The owner awaits changed() and then examines the public fields.
 class Wire final : public EventSource {
  public:
   Wire(EventLoop& event_loop, const Endpoint& to);
   ~Wire() override;
 
-  // Before the connection is established, or later (behind a proxy): then the handshake begins at once.
+  // Called before the connection is established, or later (after a proxy's CONNECT), which starts the handshake at
+  // once.
   void use_tls(const ContextPtr& context, const std::string& name, bool verify);
   void fail(std::string why);
   void cancel();
-  // Fails with Go's text when the time is over; none for 0.
+  // On timeout, fails with Go's message. 0 disables the deadline.
   void set_deadline(Millis timeout);
   void send(std::string_view bytes);
-  // After something was taken out of `in`.
+  // Call after removing bytes from `in`.
   void took();
 
   auto changed() {
@@ -61,12 +67,12 @@ class Wire final : public EventSource {
     return Awaiter{*this};
   }
 
-  // While what was sent is more than a peer should be behind: co_await wire.drained().
-  bool is_behind() const { return out_.size() - sent_ > kBehindBytes; }
+  // Whether too much output is unsent; writers then await drained().
+  bool is_backlogged() const { return out_.size() - sent_ > kBehindBytes; }
   auto drained() {
     struct Awaiter {
       Wire& wire;
-      bool await_ready() const noexcept { return !wire.failure.empty() || wire.ended || !wire.is_behind(); }
+      bool await_ready() const noexcept { return !wire.failure.empty() || wire.ended || !wire.is_backlogged(); }
       void await_suspend(std::coroutine_handle<> h) {
         assert(!wire.sender_);
         wire.sender_ = h;
@@ -82,7 +88,7 @@ class Wire final : public EventSource {
 
   EventLoop& loop;
   bool connected = false;
-  bool secured = false;  // The handshake is done.
+  bool secured = false;  // The handshake is complete.
   bool ended = false;    // The peer has closed its side.
   std::string failure;
   bool cancelled = false, timed_out = false;  // Why it failed.

@@ -1,10 +1,10 @@
-// A v2 document as one of v3, as the aggregator of Kubernetes converts it.
+// Converts a v2 document to v3 like Kubernetes' aggregator.
 #include "openapi/openapi.h"
 
 namespace holdfast::openapi {
 namespace {
 
-// A reference below `from`, as one below `to`; anything else stays what it is.
+// Moves a reference from below `from` to below `to`; leaves other references alone.
 std::string moved(std::string_view reference, std::string_view from, std::string_view to) {
   const size_t at = reference.find(from);
   if (at == std::string_view::npos) return std::string(reference);
@@ -47,7 +47,7 @@ Value schema(Arena& arena, const Value& v2) {
         made.add(key, target);
         continue;
       }
-      // v3 ignores what stands beside a reference.
+      // v3 ignores members next to a reference.
       MapBuilder reference(arena);
       reference.add(key, target);
       ListBuilder all(arena);
@@ -66,7 +66,7 @@ Value schema(Arena& arena, const Value& v2) {
   return made.build();
 }
 
-// The schema under each of these media types.
+// The same schema for each of these media types.
 Value content(Arena& arena, const Value& v2_schema, std::span<const Value> types) {
   const Value converted = schema(arena, v2_schema);
   MapBuilder media(arena), made(arena);

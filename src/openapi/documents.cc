@@ -71,7 +71,7 @@ Value gvk(Arena& arena, const KindName& kind, bool sorted) {
   return map.build();
 }
 
-// Parameters that every operation of a path has stand once, beside the operations.
+// Parameters that all operations of a path have in common; listed once, next to the operations.
 std::vector<Parameter> shared_parameters(const PathItem& item) {
   std::vector<Parameter> shared = item.operations.front().parameters;
   for (const Operation& op : item.operations) {
@@ -108,8 +108,8 @@ Value v3_content(Arena& arena, const SchemaRef& ref, std::vector<std::string> me
   return content.build();
 }
 
-// What a request may hold. Clients look for the extension before they send a marker: a server that does not know it
-// takes a marker for data.
+// The content of a request. Clients check for the extension before they send a marker, since a server without support
+// would treat a marker as data.
 Value v3_request_content(Arena& arena, const Operation& op) {
   const Value content = v3_content(arena, op.body, op.body_media);
   if (!op.unset_markers) return content;
@@ -186,7 +186,7 @@ Value info(Arena& arena, std::string_view title, std::string_view version) {
 
 // --- v2 ---
 
-// Parameters that repeat all over the document stand once; their names end in a hash of what they are.
+// Parameters that recur throughout the document are defined once; their names end in a hash of their content.
 struct SharedParameters {
   std::map<std::string, Value> by_name;
 
@@ -216,7 +216,7 @@ Value v2_parameter(Arena& arena, const Parameter& parameter, SharedParameters& s
   item.add("in", Value::string(parameter.in));
   if (parameter.required) item.add("required", Value::boolean(true));
   const Value value = item.build();
-  // Old kubectl looks for these two in the operation itself; a path's name belongs to it.
+  // Older kubectl versions look for the first two in the operation itself; `name` differs by path.
   if (parameter.name == "dryRun" || parameter.name == "fieldValidation" || parameter.name == "name") return value;
   return reference(arena, shared.add(std::string(parameter.name), value));
 }
@@ -300,7 +300,7 @@ Value v2_tree(Arena& arena, const Source& source) {
   document.add("swagger", Value::string("2.0"));
   document.add("info", info(arena, "Kubernetes", "1.36"));
   document.add("paths", all.build());
-  document.add("definitions", schemas(arena, source, Form::V2, mentioned_schemas(paths), "", ""));
+  document.add("definitions", schemas(arena, source, Form::V2, referenced_schemas(paths), "", ""));
   document.add("parameters", parameters.build());
   document.add("securityDefinitions", bearer(arena));
   document.add("security", security.build());
@@ -369,7 +369,7 @@ std::string v3_document(const Source& source, std::string_view path) {
     all.add_copy(name, map.build());
   }
   MapBuilder components(arena), document(arena);
-  const Value all_schemas = schemas(arena, source, Form::V3, mentioned_schemas(paths), group, version);
+  const Value all_schemas = schemas(arena, source, Form::V3, referenced_schemas(paths), group, version);
   if (all_schemas.count() > 0) components.add("schemas", all_schemas);
   if (!custom) components.add("securitySchemes", bearer(arena));
   document.add("openapi", Value::string("3.0.0"));

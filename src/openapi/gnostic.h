@@ -1,11 +1,12 @@
-// Private to the module: what both of gnostic's Protobuf forms (packages openapi.v2 and openapi.v3) are written with.
-// proto3, so zero scalars are left out.
+// Private to the module: shared by the writers of both gnostic Protobuf formats (packages openapi.v2 and openapi.v3).
+// They are proto3, so zero scalars are omitted.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/varint.h"
 #include "codec/codec.h"
 #include "value/value.h"
 
@@ -17,8 +18,8 @@ class Message {
     if (!value.empty()) bytes(field, value);
   }
   void bytes(int field, std::string_view value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
+    put_varint(out_, static_cast<uint64_t>(field) << 3 | 2);
+    put_varint(out_, value.size());
     out_ += value;
   }
   void message(int field, const Message& value) { bytes(field, value.out_); }
@@ -27,28 +28,24 @@ class Message {
   }
   void integer(int field, int64_t value) {
     if (value == 0) return;
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(static_cast<uint64_t>(value));
+    put_varint(out_, static_cast<uint64_t>(field) << 3);
+    put_varint(out_, static_cast<uint64_t>(value));
   }
   void number(int field, double value) {
     if (value != 0) set_number(field, value);
   }
-  // Of a oneof: what is set is there, even if it is zero.
+  // In a oneof: written even if it is zero.
   void set_boolean(int field, bool value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(value ? 1 : 0);
+    put_varint(out_, static_cast<uint64_t>(field) << 3);
+    put_varint(out_, value ? 1 : 0);
   }
   void set_number(int field, double value) {
-    varint(static_cast<uint64_t>(field) << 3 | 1);
+    put_varint(out_, static_cast<uint64_t>(field) << 3 | 1);
     out_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   std::string take() { return std::move(out_); }
 
  private:
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
-    out_ += static_cast<char>(value);
-  }
   std::string out_;
 };
 
@@ -87,7 +84,7 @@ inline void texts(Message& message, int field, std::span<const Value> values) {
   }
 }
 
-// What a schema asks of its values. Both versions have these one after the other, from another number on.
+// The constraints of a schema. Both versions number them consecutively, starting at `first`.
 inline void validations(Message& message, int first, const Value& schema) {
   message.number(first, number_at(schema, "multipleOf"));
   message.number(first + 1, number_at(schema, "maximum"));

@@ -1,4 +1,4 @@
-// Other servers' v2 documents inside ours.
+// Merges other servers' v2 documents into ours.
 #include <functional>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ void visit_references(const Value& value, const std::function<void(std::string_v
   }
 }
 
-using Names = std::map<std::string, std::string, std::less<>>;  // What a reference is called here.
+using Names = std::map<std::string, std::string, std::less<>>;  // The name used here for each reference.
 
 Value with_references(Arena& arena, const Value& value, const Names& renamed) {
   if (value.is_list()) {
@@ -69,7 +69,7 @@ struct Merger {
     for (const auto& [path, item] : members_of(remote.document, "paths")) {
       if (path.starts_with(remote.path_prefix) && !paths.contains(path)) taken.emplace(path, item);
     }
-    // Everything they refer to, directly or not.
+    // Everything they refer to, directly or indirectly.
     const Members theirs = members_of(remote.document, "definitions"),
                   their_parameters = members_of(remote.document, "parameters");
     std::set<std::string, std::less<>> wanted;
@@ -110,7 +110,8 @@ struct Merger {
     return found == members.end() ? nullptr : &found->second;
   }
 
-  // The name itself where it is free or means the same here; otherwise the first of name_v2, name_v3, ... that is.
+  // The name itself if it is free or has the same definition here; otherwise the first such name of name_v2, name_v3,
+  // ...
   static std::string free_name(const Members& known, const std::string& name, const Value& meaning) {
     std::string candidate = name;
     for (int i = 2;; ++i) {

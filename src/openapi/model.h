@@ -22,7 +22,7 @@ struct KindName {
   auto operator<=>(const KindName&) const = default;
 };
 
-// Names a schema; or, when `plain_string`, is just text.
+// Names a schema, or is just text if `plain_string` is set.
 struct SchemaRef {
   std::string name;
   bool plain_string = false;
@@ -30,7 +30,7 @@ struct SchemaRef {
 
 struct Response {
   int code;
-  SchemaRef schema;  // Empty name and no plain string: no body described.
+  SchemaRef schema;  // Empty name and not a plain string: no body described.
 };
 
 struct Operation {
@@ -40,12 +40,12 @@ struct Operation {
   SchemaRef body;
   std::vector<std::string> body_media;
   bool body_required = false;
-  bool unset_markers = false;  // An apply patch may hold {k8s_io__value: unset}.
+  bool unset_markers = false;  // An apply patch may contain {k8s_io__value: unset}.
   std::vector<std::string> produces;
-  std::vector<std::string> consumes;  // v2.
+  std::vector<std::string> consumes;  // v2 only.
   std::vector<Response> responses;
-  std::string action;  // x-kubernetes-action; empty: none.
-  KindName kind;       // x-kubernetes-group-version-kind; empty kind: none.
+  std::string action;  // x-kubernetes-action, or empty.
+  KindName kind;       // x-kubernetes-group-version-kind; empty kind if there is none.
 };
 
 struct PathItem {
@@ -54,24 +54,24 @@ struct PathItem {
 
 using Paths = std::map<std::string, PathItem>;
 
-// What is served below /api/v1 or /apis/GROUP/VERSION.
+// Everything served below /api/v1 or /apis/GROUP/VERSION.
 void add_group_version_paths(const Source& source, std::string_view group, std::string_view version, Paths& paths);
 void add_group_path(std::string_view group, Paths& paths);  // /apis/GROUP/
 // "api", "apis", "version", ".well-known/openid-configuration", "openid/v1/jwks".
 bool add_fixed_path(std::string_view name, Paths& paths);
 
-// The names of schemas that the paths mention.
-std::set<std::string> mentioned_schemas(const Paths& paths);
+// The names of schemas that the paths refer to.
+std::set<std::string> referenced_schemas(const Paths& paths);
 
 enum class Form : uint8_t { V2, V3 };
 
-// Every schema in `names` and all that they refer to, sorted by name. `group` and `version` are of the document (v3),
-// whose kinds of options are listed beside the core ones; empty for v2, which lists them for all.
+// The schemas in `names` and all that they refer to, sorted by name. `group` and `version` are those of the document
+// (v3), whose option kinds are listed in addition to the core ones; empty for v2, which lists those of all groups.
 Value schemas(Arena& arena, const Source& source, Form form, std::set<std::string> names, std::string_view group,
               std::string_view version);
 
-// A v2 document with the paths of other servers, and the definitions that these refer to. A name that means something
-// else here gets a number.
+// A v2 document with the paths of other servers and the definitions that these refer to. A definition whose name is
+// already used for something else is renamed with a numbered suffix.
 Value with_remotes(Arena& arena, const Value& document, std::span<const Remote> remotes);
 
 // Gnostic's Protobuf form of a v2 document.

@@ -27,7 +27,7 @@ struct Fixture : testing::Test {
 };
 using OpenApiTest = Fixture;
 
-TEST_F(OpenApiTest, TheIndexListsGroupsVersionsAndTheFixedDocuments) {
+TEST_F(OpenApiTest, IndexListsGroupsVersionsAndFixedDocuments) {
   const auto paths = v3_paths(source());
   EXPECT_EQ(paths.size(), 48u);
   EXPECT_EQ(paths.front(), ".well-known/openid-configuration");
@@ -37,7 +37,7 @@ TEST_F(OpenApiTest, TheIndexListsGroupsVersionsAndTheFixedDocuments) {
   EXPECT_TRUE(v3_document(source(), "apis/nothing").empty());
 }
 
-TEST_F(OpenApiTest, EveryReferenceOfADocumentIsInIt) {
+TEST_F(OpenApiTest, DocumentsContainAllReferencedSchemas) {
   for (const std::string& path : v3_paths(source())) {
     const std::string text = v3_document(source(), path);
     Arena local;
@@ -52,7 +52,7 @@ TEST_F(OpenApiTest, EveryReferenceOfADocumentIsInIt) {
   }
 }
 
-TEST_F(OpenApiTest, APatchOperationHasWhatKubectlLooksFor) {
+TEST_F(OpenApiTest, PatchOperationHasEverythingKubectlNeeds) {
   const Value apps = document("apis/apps/v1");
   const Value* patch = apps.get("paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch");
   ASSERT_NE(patch, nullptr);
@@ -67,7 +67,7 @@ TEST_F(OpenApiTest, APatchOperationHasWhatKubectlLooksFor) {
             R"([{"group":"apps","kind":"Deployment","version":"v1"}])");
 }
 
-TEST_F(OpenApiTest, TheOptOutIsDiscoverableWhileItsGateIsOn) {
+TEST_F(OpenApiTest, ManagedFieldsOptOutIsListedWhileItsGateIsOn) {
   EXPECT_THAT(v3_document(source(), "api/v1"), HasSubstr("application/json;drop=metadata.managedFields"));
   EXPECT_THAT(v2_document(source()), HasSubstr("application/vnd.kubernetes.protobuf;drop=metadata.managedFields"));
   const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
@@ -92,7 +92,7 @@ TEST_F(OpenApiTest, MetadataOptionsAppearWhileTheirGateIsOn) {
             nullptr);
 }
 
-TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
+TEST_F(OpenApiTest, CustomResourceIsPublishedWithItsSourceSchema) {
   const types::Resource widget{.group = "example.com",
                                .version = "v1",
                                .plural = "widgets",
@@ -113,11 +113,11 @@ TEST_F(OpenApiTest, ACustomResourceIsPublishedAsItsSchemaIsWritten) {
   EXPECT_EQ(published.get("paths", "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}", "patch", "requestBody",
                           "content", "application/strategic-merge-patch+json"),
             nullptr);
-  // v2 cannot say nullable, so it says nothing of the type.
+  // v2 has no nullable, so the type is omitted.
   EXPECT_THAT(v2_document(source()), HasSubstr(R"("spec":{"type":"object","properties":{"size":{}}})"));
 }
 
-TEST_F(OpenApiTest, TheProtobufFormStartsWithVersionAndInfo) {
+TEST_F(OpenApiTest, V2ProtobufStartsWithVersionAndInfo) {
   const std::string bytes = v2_protobuf(source());
   const std::string head(
       "\x0a\x03"
@@ -127,7 +127,7 @@ TEST_F(OpenApiTest, TheProtobufFormStartsWithVersionAndInfo) {
   EXPECT_EQ(bytes.substr(0, head.size()), head);
 }
 
-// A field that is text or a message.
+// A text or message field.
 std::string field(int number, std::string_view bytes) {
   std::string out;
   if (number >= 16) out += static_cast<char>(0x80 | (number << 3 & 0x7f) | 2);
@@ -135,12 +135,12 @@ std::string field(int number, std::string_view bytes) {
   return out + static_cast<char>(bytes.size()) + std::string(bytes);
 }
 
-TEST_F(OpenApiTest, ADocumentOfV3HasAProtobufForm) {
+TEST_F(OpenApiTest, V3DocumentIsEncodedAsProtobuf) {
   const auto tree = codec::decode_json(arena, R"({"openapi":"3.0.0","info":{"title":"T","version":"1"},"paths":{},
       "components":{"schemas":{"A":{"type":"object","properties":{"b":{"$ref":"#/B"},"c":{"default":false}}}}}})");
   ASSERT_TRUE(tree);
   const std::string reference = field(2, field(1, "#/B"));
-  // A default that is false is not the same as none.
+  // A default of false differs from no default.
   const std::string with_default = field(1, field(33, std::string_view("\x10\x00", 2)));
   const std::string properties =
       field(1, field(1, "b") + field(2, reference)) + field(1, field(1, "c") + field(2, with_default));
@@ -150,7 +150,7 @@ TEST_F(OpenApiTest, ADocumentOfV3HasAProtobufForm) {
             field(1, "3.0.0") + field(2, field(1, "T") + field(6, "1")) + field(4, "") + field(5, field(1, schemas)));
 }
 
-TEST_F(OpenApiTest, ADocumentOfV2IsSaidInV3) {
+TEST_F(OpenApiTest, V2DocumentIsConvertedToV3) {
   const auto v2 = codec::decode_json(arena, R"({"swagger":"2.0","info":{"title":"T","version":"1"},"paths":{"/a":{
       "post":{"operationId":"x","consumes":["a/b"],"produces":["c/d","e/f"],"x-own":1,
         "parameters":[{"name":"body","in":"body","schema":{"$ref":"#/definitions/A"}},{"$ref":"#/parameters/p"}],

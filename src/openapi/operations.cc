@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/api_version.h"
+#include "base/ascii.h"
 #include "openapi/model.h"
 
 namespace holdfast::openapi {
@@ -39,7 +41,7 @@ std::vector<Parameter> delete_parameters() {
 
 std::string capitalized(std::string_view text) {
   std::string result(text);
-  if (!result.empty()) result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
+  if (!result.empty()) result[0] = to_upper(result[0]);
   return result;
 }
 
@@ -55,7 +57,7 @@ std::string group_words(std::string_view group) {
       start = true;
       continue;
     }
-    words += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    words += start ? to_upper(c) : c;
     start = false;
   }
   return words;
@@ -63,11 +65,11 @@ std::string group_words(std::string_view group) {
 
 std::string group_tag(std::string_view group) {
   std::string tag = group_words(group);
-  tag[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(tag[0])));
+  tag[0] = to_lower(tag[0]);
   return tag;
 }
 
-// Media types of bodies that carry objects; with the opt-out parameters while their gate is on.
+// Media types of bodies that contain objects, including those with opt-out parameters while that gate is on.
 std::vector<std::string> object_media(const Source& source, bool custom, bool streams) {
   const bool cbor = source.gates.on(Gate::CBORServingAndStorage);
   std::vector<std::string> media = {"application/json", "application/yaml"};
@@ -128,7 +130,7 @@ struct Builder {
     return std::find(resource.verbs.begin(), resource.verbs.end(), verb) != resource.verbs.end();
   }
 
-  // Built-in kinds are read in whatever a server knows.
+  // Built-in kinds are accepted in every format the server supports.
   std::vector<std::string> body_media() const {
     if (custom) return {"application/json", "application/yaml"};
     return {"*/*"};
@@ -254,15 +256,15 @@ struct Builder {
       append(op.parameters, delete_parameters());
       op.body = {std::string(kMeta) + "DeleteOptions"};
       op.body_media = body_media();
-      // Kinds that stay for a while, or answer with themselves, describe their own schema.
-      const SchemaRef answer = returns_itself() ? own_schema() : SchemaRef{std::string(kMeta) + "Status"};
+      // For some kinds, delete returns the deleted object instead of a Status, as in Kubernetes.
+      const SchemaRef answer = delete_returns_object() ? own_schema() : SchemaRef{std::string(kMeta) + "Status"};
       op.responses = {{200, answer}, {202, answer}, {401, {}}};
       add(item_path(), std::move(op), true);
     }
     if (has_verb("patch")) patch(item_path(), tail, own_schema(), own_kind(), what);
   }
 
-  bool returns_itself() const {
+  bool delete_returns_object() const {
     if (custom) return false;
     static constexpr std::string_view kCore[] = {
         "persistentvolumeclaims", "persistentvolumes", "pods",    "podtemplates",
@@ -322,7 +324,7 @@ struct Builder {
         Operation op = start(
             method, id("connect", capitalized(method) + tail + (with_path ? "WithPath" : "")), "connect", kind,
             "Connects " + method + " requests to " + std::string(sub.name) + " of " + std::string(resource.kind) + ".");
-        // The version stands before the method in these names.
+        // In these names, the version precedes the method.
         op.id = "connect" + group_words(resource.group) + capitalized(resource.version) + capitalized(method) + tail +
                 (with_path ? "WithPath" : "");
         op.parameters = options;
@@ -358,7 +360,7 @@ struct Builder {
     if (sub.name == "log") return log(sub);
     const bool foreign = !sub.version.empty();
     SchemaRef schema = own_schema();
-    // A custom resource's scale carries the kind of the resource.
+    // A custom resource's scale has the kind of the resource.
     KindName kind = own_kind();
     if (foreign || sub.kind != resource.kind) {
       const std::string_view version = foreign ? sub.version : resource.version,
@@ -409,8 +411,7 @@ const std::vector<std::string> kDiscoveryMedia = {"application/json", "applicati
 }  // namespace
 
 void add_group_version_paths(const Source& source, std::string_view group, std::string_view version, Paths& paths) {
-  const std::string root =
-      group.empty() ? "/api/" + std::string(version) : "/apis/" + std::string(group) + "/" + std::string(version);
+  const std::string root = api_path(group, version);
   bool builtin = false;
   for (const Served& served : source.resources) {
     if (served.resource->group != group || served.resource->version != version) continue;
@@ -472,7 +473,7 @@ bool add_fixed_path(std::string_view name, Paths& paths) {
   return true;
 }
 
-std::set<std::string> mentioned_schemas(const Paths& paths) {
+std::set<std::string> referenced_schemas(const Paths& paths) {
   std::set<std::string> names;
   for (const auto& [path, item] : paths) {
     for (const Operation& op : item.operations) {

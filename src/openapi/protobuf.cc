@@ -48,7 +48,7 @@ Message schema_message(const Value& schema) {
   return message;
 }
 
-// Parameter: one of body and non-body; the latter one of header, form, query, path.
+// Parameter: a oneof of body and non-body; the latter a oneof of header, form, query, path.
 Message parameter_message(const Value& parameter) {
   Message message;
   if (parameter.text_at("in") == "body") {
@@ -67,7 +67,7 @@ Message parameter_message(const Value& parameter) {
   sub.text(2, parameter.text_at("in"));
   sub.text(3, parameter.text_at("description"));
   sub.text(4, parameter.text_at("name"));
-  // Query parameters have one field more (allow_empty_value) before these.
+  // Query parameters have one more field (allow_empty_value) before these.
   sub.text(path ? 5 : 6, parameter.text_at("type"));
   sub.boolean(path ? 19 : 20, flag(parameter, "uniqueItems"));
   non_body.message(path ? 4 : 3, sub);

@@ -16,7 +16,7 @@ void named(Message& message, int field, std::span<const Member> members, Make ma
   }
 }
 
-// One of a value and a reference to one, as everything below `components` is.
+// A oneof of a value and a reference to one, like everything below `components`.
 template <class Make>
 Message or_reference(const Value& value, Make make) {
   Message item;
@@ -44,11 +44,11 @@ void external_docs(Message& message, int field, const Value& from) {
   message.message(field, made);
 }
 
-// A default that is neither a number nor a truth value nor text has no form here.
+// Defaults other than numbers, booleans and strings cannot be represented.
 void default_value(Message& message, int field, const Value& schema) {
   const Value* value = schema.find("default");
   if (value == nullptr) return;
-  // One of these is set, a zero too.
+  // A oneof: written even if it is zero.
   Message item;
   if (value->is_number()) {
     item.set_number(1, value->number_value());

@@ -12,7 +12,7 @@ using types::Type;
 constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 constexpr std::string_view kVersionInfo = "io.k8s.apimachinery.pkg.version.Info";
 
-// Groups that register the option kinds beside those that serve resources.
+// Groups that register the option kinds, in addition to those that serve resources.
 constexpr std::pair<std::string_view, std::string_view> kOptionOnlyGroups[] = {{"admission.k8s.io", "v1"},
                                                                                {"admission.k8s.io", "v1beta1"}};
 
@@ -21,7 +21,7 @@ struct Writer {
   const Source& source;
   Form form;
   std::string_view group, version;
-  std::set<std::string> wanted;          // Named but not written yet.
+  std::set<std::string> wanted;          // Referenced but not written yet.
   std::map<std::string, Value> written;  // By name.
 
   std::string_view prefix() const { return form == Form::V3 ? "#/components/schemas/" : "#/definitions/"; }
@@ -42,7 +42,7 @@ struct Writer {
     return map.build();
   }
 
-  // A reference with members next to it: v3 wraps it, v2 writes them side by side.
+  // A reference with members next to it: v3 wraps the reference, v2 puts them side by side.
   void add_reference(MapBuilder& schema, std::string_view name, bool alone) {
     const Value target = reference(name);
     if (!v3() || alone) {
@@ -56,7 +56,7 @@ struct Writer {
 
   static bool is_reference(const Type& type) { return !type.openapi_name.empty(); }
 
-  // The zero value that v3 states as the default of what always has a value; null pointer: none.
+  // The zero value that v3 declares as the default of fields that always have a value, or null.
   static const Value* zero_default(const Type& type) {
     static constexpr Value kText = Value::string(""), kZero = Value::integer(0), kFalse = Value::boolean(false);
     static const Value kEmpty = Value::empty_map();
@@ -114,7 +114,7 @@ struct Writer {
     return schema.build();
   }
 
-  // The values that an enum lists are those of a list's or map's elements.
+  // `enum_values` of a list or map apply to its elements.
   void add_inline(MapBuilder& schema, const Type& type, std::span<const std::string_view> enum_values = {}) {
     switch (type.shape) {
       case Shape::List:
@@ -137,7 +137,7 @@ struct Writer {
     }
   }
 
-  // PodList and its like: a kind that holds the objects of another.
+  // PodList and the like.
   static bool is_list_kind(const Type& type) {
     const types::Field* metadata = types::find_member(type, "metadata");
     return metadata != nullptr && metadata->type->name == "meta/v1.ListMeta";
@@ -145,7 +145,7 @@ struct Writer {
 
   void add_extensions(MapBuilder& schema, const Type& parent, const types::Field& field) {
     const Type& type = *field.type;
-    // Which lists say how they merge: Kubernetes states nothing for those its source does not mark.
+    // Kubernetes declares no list type for lists that are not marked in its source.
     if (type.shape == Shape::List) {
       if (type.list_kind == types::ListKind::Keyed) {
         schema.add("x-kubernetes-list-map-keys", strings(type.list_keys));
@@ -182,7 +182,7 @@ struct Writer {
     const Value* default_value = nullptr;
     if (v3()) {
       default_value = field.default_value;
-      // What Go always prints has a value without being set.
+      // Fields that Go always prints have a value even if not set.
       const bool always_printed = !field.omit_empty && !field.omit_zero && !field.pointer;
       if (default_value == nullptr && always_printed && type.shape != Shape::Struct) default_value = zero_default(type);
     }
@@ -210,7 +210,7 @@ struct Writer {
     return entry.build();
   }
 
-  // The kinds that a schema is the body of.
+  // The kinds whose objects have this schema.
   Value kinds_of(const Type& type) {
     const size_t dot = type.name.rfind('.');
     const std::string_view kind = dot == std::string_view::npos ? type.name : type.name.substr(dot + 1);
@@ -242,7 +242,7 @@ struct Writer {
         return list.build();
       }
       for (const types::Subresource& sub : resource.subresources) {
-        // Bodies that exist below a resource alone: Scale, Eviction, TokenRequest.
+        // Bodies that exist only as subresources: Scale, Eviction, TokenRequest.
         if (sub.version.empty() || sub.kind != kind) continue;
         const std::string_view first = sub.group.substr(0, sub.group.find('.'));
         if (type.name != std::string(first) + "/" + std::string(sub.version) + "." + std::string(kind)) continue;
@@ -310,7 +310,7 @@ struct Writer {
       case Shape::SchemaOrBool:
       case Shape::SchemaOrArray:
       case Shape::SchemaOrStringArray:
-        break;  // Nothing can be said of them.
+        break;  // Their schema cannot be expressed.
       case Shape::Raw:
         // apiextensions' JSON is any value; a RawExtension is an object.
         if (type.openapi_name.find("apiextensions") == std::string_view::npos)
@@ -358,7 +358,7 @@ struct Writer {
     return schema.build();
   }
 
-  // --- Custom resources: the schema as written, with what every object has. ---
+  // --- Custom resources: the source schema, plus the members that every object has. ---
 
   Value type_property(std::string_view description) {
     MapBuilder property(arena);
@@ -376,9 +376,8 @@ struct Writer {
     return key == "oneOf" || key == "anyOf" || key == "allOf" || key == "not";
   }
 
-  // What a schema says is published as the rules of structural schemas read it. v2 has no word for alternatives and
-  // nulls, and clients check bodies against it: what they would wrongly refuse is left out, so that the rest stays
-  // true.
+  // The schema as interpreted by the rules for structural schemas. v2 cannot express alternatives and nulls, and
+  // clients validate against it: anything that would make them reject valid objects is omitted.
   Value published(const Value& schema) {
     if (!schema.is_map()) return schema;
     const bool open = is_true(schema, "x-kubernetes-preserve-unknown-fields");
@@ -439,7 +438,7 @@ struct Writer {
     return result.build();
   }
 
-  // An integer or a string: stated as alternatives, unless the schema has that already.
+  // Int-or-string: expressed as alternatives, unless the schema already does so.
   void add_alternatives(MapBuilder& schema) {
     const Value both = one_of("integer", "string");
     const Value* any = schema.find("anyOf");

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 
+#include "base/api_version.h"
+
 namespace holdfast::own_calls {
 
 const auth::UserRef& server_user() {
   static const auth::UserRef user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
       .name = std::string(kServerUser), .uid = {}, .groups = {std::string(auth::kMastersGroup)}, .extra = {}});
   return user;
+}
+
+std::string collection_path(const types::Resource& resource, std::string_view ns) {
+  std::string path = api_path(resource.group, resource.version);
+  if (resource.namespaced && !ns.empty()) path.append("/namespaces/").append(ns);
+  return path.append("/").append(resource.plural);
 }
 
 Task<Result<net::ClientResponse>> OwnCalls::call(std::string method, std::string target, std::string body,

@@ -1,6 +1,6 @@
-// A sequence of applies and updates on a custom resource with every kind of field, from anyone: never crashes, and what
-// it accepts keeps the rules. The input is texts of YAML, one a line; the first byte of each picks what is done with
-// it.
+// Arbitrary sequences of applies and updates on a custom resource with every kind of field: nothing crashes, and
+// accepted writes keep the invariants. The input is YAML texts, one per line; the first byte of each line selects the
+// operation and the manager.
 #include <cstdlib>
 #include <memory>
 
@@ -70,7 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       request.force = line[0] % 4 == 2;
       Result<ApplyResult> result = world.manager->apply(arena, request);
       if (!result) continue;
-      // The same again changes nothing but, where Kubernetes needs two for an emptied list, the second time.
+      // Applying the same again changes nothing from the third time on: Kubernetes needs two more applies where a list
+      // was emptied.
       live = result->object;
       managed = result->managed;
       exists = true;

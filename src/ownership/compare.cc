@@ -3,7 +3,7 @@
 namespace holdfast::ownership {
 namespace {
 
-// Every path of a value that the other side does not have at all.
+// All paths of a value that is absent on the other side.
 class AllPaths {
  public:
   explicit AllPaths(Arena& arena) : arena_(arena), builder_(arena) {}
@@ -42,7 +42,7 @@ class AllPaths {
   SetBuilder builder_;
 };
 
-// What a node and everything below it add, modify and remove.
+// What a node and everything below it added, modified and removed.
 struct Change {
   bool added = false, modified = false, removed = false;
   Comparison below;
@@ -63,7 +63,7 @@ class CompareWalk {
     } else if (!left->same(*right)) {
       const uint8_t by_left = pick(type, *left), by_right = pick(type, *right);
       if (by_left != by_right) {
-        // Seen as what the left side is, then as what the right side is: both count.
+        // Compared as the kind of the left side, then as that of the right side; the results are combined.
         change = as(handled(by_left), type, *left, *right);
         const Change again = as(handled(by_right), type, *left, *right);
         change.modified |= again.modified;
@@ -89,7 +89,7 @@ class CompareWalk {
     const Value::Kind wanted = map ? Value::Kind::Map : Value::Kind::List;
     const bool l = left.kind() == wanted && left.count() != 0, r = right.kind() == wanted && right.count() != 0;
     const bool atomic = map ? type.atomic_map : type.atomic_list;
-    // Two empty containers are a leaf: {} and null differ.
+    // Two empty containers are compared as leaves: {} and null differ.
     if (kind == MergeType::kScalar || atomic || (!l && !r)) return leaf(left, right);
     Change change;
     if (!l || !r) {
@@ -158,7 +158,7 @@ class CompareWalk {
     }
     Change change;
     if (left_copies >= 2 && right_copies >= 2) {
-      // Duplicates on both sides are compared as one piece.
+      // Duplicates on both sides are compared as a whole.
       change.modified = left_copies != right_copies;
       for (; !change.modified && i < l.count(); i = l.next_copy(i), j = r.next_copy(j)) {
         change.modified = !equal(li[i], ri[j], Numbers::ByValue);

@@ -29,7 +29,7 @@ void* call(void* argument) {
 
 bool is_deep(const Value& value) { return deeper_than(value, kUsualLevels); }
 
-bool run_with_room(const std::function<void()>& work) {
+bool run_with_large_stack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_t thread;

@@ -1,7 +1,7 @@
-// Room for recursion on objects nested far deeper than any real one. Private to the module.
+// Extra stack for recursion over very deeply nested objects. Private to the module.
 //
-// The engine's walks recurse. What decoders let through could outgrow a thread's stack, so such objects
-// are worked on by a thread of their own with a stack to match; its pages are only taken when they are touched.
+// The engine's walks are recursive. An object at the decoders' depth limit could overflow a thread's stack, so such
+// objects are processed on a separate thread with a large stack, whose pages are committed only when touched.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace holdfast::ownership {
 
-// Whether a value has more than a few hundred levels: stops looking there.
+// Whether a value is nested more than a few hundred levels deep. Stops looking at that depth.
 bool is_deep(const Value& value);
 
-// Runs `work` to its end, on a thread with a large stack; throws what it throws. False when no such thread could be
-// made: nothing was run.
-bool run_with_room(const std::function<void()>& work);
+// Runs `work` to completion on a thread with a large stack and rethrows its exception. False if the thread could not be
+// created; `work` has not run then.
+bool run_with_large_stack(const std::function<void()>& work);
 
 }  // namespace holdfast::ownership

@@ -19,9 +19,9 @@ Result<std::optional<Value>> Engine::convert(const Value& object, const VersionV
   if (from.api_version == to.api_version) return std::optional<Value>(object);
   Result<std::optional<Value>> converted = versions_.convert(arena_, object, from, to);
   if (!converted || !*converted) return converted;
-  if (from.type == to.type && (*converted)->same(object)) return converted;  // As it was, and as valid.
+  if (from.type == to.type && (*converted)->same(object)) return converted;  // Unchanged, hence still valid.
   const Value value = unfold_raw(arena_, *to.type, **converted);
-  // What a conversion made is checked like a configuration: duplicates fail too.
+  // The result of a conversion is validated like a configuration: duplicates are rejected too.
   if (std::string problem = validate(*to.type, value, Duplicates::Refused); !problem.empty()) {
     return internal_error(std::move(problem));
   }
@@ -67,7 +67,7 @@ Result<const Comparison*> Engine::compared(InVersion& version, const Value& live
   return &*version.comparison;
 }
 
-// 1. Entries as the types see them now; those of versions that are gone are left out.
+// 1. Adapts all entries to the current types; drops entries of versions that are no longer served.
 Result<Managed> Engine::reconcile_all(const Value& live, const Managed& managed) {
   Managed out;
   out.reserve(managed.size() + 1);
@@ -82,17 +82,17 @@ Result<Managed> Engine::reconcile_all(const Value& live, const Managed& managed)
 }
 
 Result<Engine::Updated> Engine::update(const Value& live, const Value& next, const Managed& managed) {
-  seen_.reserve(managed.size() + 2);  // Pointers into it are kept.
+  seen_.reserve(managed.size() + 2);  // Pointers to its elements are kept.
   Result<Managed> reconciled = reconcile_all(live, managed);
   if (!reconciled) return reconciled.take_error();
 
-  // 2. What changed, in the request's version.
+  // 2. Compute the changes in the request's version.
   Result<InVersion*> own = in_version(live, version_.api_version);
   if (!own) return own.take_error();
   Result<const Comparison*> mine = compared(**own, live, next);
   if (!mine) return mine.take_error();
 
-  // 3. Everybody loses what was modified, added or removed, each in the version of the entry.
+  // 3. Every manager loses what was modified, added or removed, in the version of its entry.
   for (ManagerEntry& entry : *reconciled) {
     Result<InVersion*> version = in_version(live, entry.api_version);
     if (!version) return version.take_error();
@@ -108,7 +108,7 @@ Result<Engine::Updated> Engine::update(const Value& live, const Value& next, con
   }
   drop_empty(*reconciled);
 
-  // 4. What the writer gains.
+  // 4. The fields that the writer gains.
   const FieldSet gained = union_of(arena_, (*mine)->modified, (*mine)->added);
   return Updated{std::move(*reconciled), gained};
 }
@@ -119,8 +119,8 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
                            std::all_of(managed.begin(), managed.end(), [&](const ManagerEntry& entry) {
                              return entry.api_version == version_.api_version;
                            });
-  // Whatever the applier owned it still owns: nothing to take away. (Its new set names every container above its
-  // paths, so steps b and c below keep all of them.)
+  // The applier still owns everything it owned: nothing to remove. (Its new set includes every container above its
+  // paths, so steps b and c below would keep all of them.)
   if (one_version && own.includes(last.fields)) return merged;
 
   const VersionView* last_view =
@@ -141,19 +141,19 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     return error;
   };
 
-  // a. Everything of the last set goes.
+  // a. Remove everything in the last set.
   const FieldSet last_named = with_named_fields(arena_, *last_view->type, last.fields);
   Value pruned = remove(arena_, *last_view->type, base, last_named);
 
-  // The paths of a value of some version. An empty list has none of its own, so one that the applier kept only to unset
-  // items in it would stay forever; among those it held, lists that are empty count.
+  // The paths of a value in some version. An empty list has no path of its own, so a list that the applier kept only to
+  // unset items in it would never be removed; among the paths of the last set, empty lists are included.
   auto paths_in = [&](const VersionView& view, const Value& value) {
     const FieldSet paths = with_named_fields(arena_, *view.type, to_set(arena_, *view.type, value));
     if (view.api_version != last_view->api_version) return paths;
     return union_of(arena_, paths, empty_lists(arena_, *view.type, value, last_named));
   };
 
-  // b. What anybody owns comes back, version by version, the last set's own version first: its fields may be needed
+  // b. Add back what any manager owns, version by version, starting with that of the last set: its fields may be needed
   // for conversion.
   std::vector<const VersionView*> order = {last_view};
   for (const ManagerEntry& entry : managed) {
@@ -164,7 +164,7 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   }
   Value whole = base;
   const VersionView* at = last_view;
-  // Where someone owns that something is absent.
+  // A place where a manager owns the absence of fields.
   struct Vacancy {
     const VersionView* view;
     Value whole;
@@ -198,7 +198,7 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     }
   }
 
-  // c. Only what the applier owned may be gone.
+  // c. Only what the applier owned may be removed.
   Result<std::optional<Value>> back = convert(pruned, *at, *last_view);
   if (!back) {
     Error error = back.take_error();
@@ -215,14 +215,14 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     const FieldSet kept = paths_in(*last_view, **back);
     result = remove(arena_, type, base, intersection(arena_, difference(arena_, all, kept), last_named));
   }
-  // Kubernetes leaves null where a container lost its last member. One that is held by what is unset in it stays,
-  // empty: its owner asked for a field to be absent, not for the writes of others to fail.
+  // Kubernetes leaves null where a container lost its last member. A container that is held by fields unset in it
+  // stays, empty: their owner asked for a field to be absent, not for the writes of others to fail.
   for (const Vacancy& vacancy : vacancies) {
     if (result.same(base)) break;
     Result<std::optional<Value>> there = convert(result, *last_view, *vacancy.view);
     if (!there) return failed(there.take_error(), "pruned", vacancy.view->api_version);
     if (!*there) continue;
-    const Value kept = keep_emptied(arena_, *vacancy.view->type, vacancy.whole, **there, vacancy.paths);
+    const Value kept = restore_empty_containers(arena_, *vacancy.view->type, vacancy.whole, **there, vacancy.paths);
     if (kept.same(**there)) continue;
     Result<std::optional<Value>> here = convert(kept, *vacancy.view, *last_view);
     if (!here) return failed(here.take_error(), "pruned", last_view->api_version);
@@ -241,8 +241,9 @@ Result<FieldSet> Engine::removed_by_unset(const InVersion& version, const Value&
                                           FieldSet removed) {
   if (removed.empty()) return removed;
   if (version.view == &version_) return at_or_below(arena_, removed, unset);
-  // Paths do not convert, objects do: what another version misses when only the unset fields go.
-  const Value without = remove(arena_, *version_.type, live, unset, Emptied::Stays);
+  // Paths cannot be converted, objects can: compute what is missing in the other version if only the unset fields are
+  // removed.
+  const Value without = remove(arena_, *version_.type, live, unset, Emptied::Keep);
   Result<std::optional<Value>> there = convert(without, version_, *version.view);
   if (!there) return there.take_error();
   if (!*there) return FieldSet();
@@ -251,16 +252,16 @@ Result<FieldSet> Engine::removed_by_unset(const InVersion& version, const Value&
 
 Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, const Managed& managed,
                                       const ManagerEntry& applier, const ApplyOptions& options) {
-  seen_.reserve(managed.size() + 2);  // Pointers into it are kept.
+  seen_.reserve(managed.size() + 2);  // Pointers to its elements are kept.
   // 1.
   Result<Managed> reconciled = reconcile_all(live, managed);
   if (!reconciled) return reconciled.take_error();
 
-  // 2. The configuration over the live object, without what it unsets.
+  // 2. Merge the configuration into the live object, without what it unsets.
   Value merged = merge(arena_, *version_.type, live, config);
-  if (!options.unset.empty()) merged = remove(arena_, *version_.type, merged, options.unset, Emptied::Stays);
+  if (!options.unset.empty()) merged = remove(arena_, *version_.type, merged, options.unset, Emptied::Keep);
 
-  // 3. The applier's new set takes the place of its last.
+  // 3. Replace the applier's last set with its new one.
   FieldSet named = to_set(arena_, *version_.type, config);
   if (!options.unset.empty()) {
     named = difference(arena_, union_of(arena_, named, options.unset), options.vacated);
@@ -285,10 +286,11 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   if (!pruned) return pruned.take_error();
   Applied out;
   out.object = *pruned;
-  // Defaults come before the comparison where something is unset, so that unsetting what has a default does not remove
-  // it, and doing it twice changes nothing. The manager that unset a field owns all that came back in its place.
+  // If something is unset, defaults are applied before the comparison, so that unsetting a field with a default does
+  // not remove it, and doing it twice changes nothing. The manager that unset a field owns everything that the default
+  // put in its place.
   if (!options.unset.empty()) {
-    Value defaulted = with_values_when_absent(arena_, *version_.type, out.object, options.unset);
+    Value defaulted = with_absent_values(arena_, *version_.type, out.object, options.unset);
     if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);
     if (!defaulted.same(out.object)) {
       const FieldSet came_back = compare(arena_, *version_.type, out.object, defaulted).added;
@@ -298,7 +300,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     }
   }
 
-  // 5. Against every other entry.
+  // 5. Check for conflicts with every other entry.
   for (size_t i = 0; i < reconciled->size(); ++i) {
     if (i == self) continue;
     ManagerEntry& entry = (*reconciled)[i];
@@ -312,7 +314,7 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     }
     const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
     FieldSet conflict = intersection(arena_, entry.fields, touched);
-    // Removing is not a conflict, except where it was asked for by name: with the owners of what is removed.
+    // Removing a field is not a conflict, unless it was unset explicitly: then with the owners of everything removed.
     if (!options.unset.empty()) {
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
       if (!unset) return unset.take_error();

@@ -1,7 +1,7 @@
-// What an update or an apply does to an object and to who owns it: the merge engine, without the rules of names,
-// times and metadata above it (field_manager.cc). Private to the module.
+// The merge engine: what an update or an apply does to an object and to its field owners, without the rules for manager
+// names, timestamps and metadata (field_manager.cc). Private to the module.
 //
-// Follows Kubernetes' engine (structured-merge-diff v6.3.3, merge/update.go) step by step; the steps are numbered in
+// Follows the Kubernetes engine (structured-merge-diff v6.3.3, merge/update.go) step by step; the steps are numbered in
 // engine.cc as in the project's description of it.
 #pragma once
 
@@ -18,20 +18,21 @@
 
 namespace holdfast::ownership {
 
-// One version in which the object exists: its type and what writes through this endpoint never own in it.
+// A version in which the object exists: its type, and the fields that writes through this endpoint never own in it.
 struct VersionView {
   std::string_view api_version;
   const MergeType* type = nullptr;
-  const ResetFilter* reset = nullptr;  // Null: nothing.
+  const ResetFilter* reset = nullptr;  // Null if there are none.
 };
 
 // Finds versions and converts between them.
 class Versions {
  public:
   virtual ~Versions() = default;
-  // Nothing when the version is not served any more.
+  // Null if the version is no longer served.
   virtual const VersionView* find(std::string_view api_version) const = 0;
-  // The object, which is of version `from`, in `to`. An error fails the write; nothing: the version is gone.
+  // Converts the object from version `from` to `to`. An error fails the write; an empty result means that the version
+  // is no longer served.
   virtual Result<std::optional<Value>> convert(Arena& arena, const Value& object, const VersionView& from,
                                                const VersionView& to) const = 0;
 };
@@ -46,8 +47,8 @@ class Engine {
   Engine(Arena& arena, const Versions& versions, const VersionView& version)
       : arena_(arena), versions_(versions), version_(version) {}
 
-  // The owners after `live` has become `next`. The caller's gain is returned separately; its entries in `managed` count
-  // as anybody's.
+  // The owners after `live` has become `next`. The fields that the caller gains are returned separately; its entries in
+  // `managed` are treated like those of any other manager.
   struct Updated {
     Managed managed;
     FieldSet gained;
@@ -58,23 +59,23 @@ class Engine {
     Value object;  // In the request's version; `live` itself when nothing changed.
     bool changed = false;
     Managed managed;                  // With the applier's new entry, if it owns anything.
-    std::vector<Conflict> conflicts;  // Not empty: the apply failed and nothing else here counts.
+    std::vector<Conflict> conflicts;  // If not empty, the apply failed and the other members are meaningless.
   };
   struct ApplyOptions {
     bool force = false;
-    FieldSet unset;    // Paths that the configuration unsets,
-    FieldSet vacated;  // and the containers that are empty in it because of that: take_markers().
-    // What the type's declared defaults make of an object; only asked when something is unset.
+    FieldSet unset;    // Paths that the configuration unsets, see take_markers().
+    FieldSet vacated;  // Containers that are empty in it because of that.
+    // Applies the type's declared defaults to an object. Called only when something is unset.
     const std::function<Value(Arena&, const Value&)>* defaults = nullptr;
   };
-  // `applier` says who applies; its fields are not examined.
+  // `applier` identifies the manager that applies; its fields are ignored.
   Result<Applied> apply(const Value& live, const Value& config, const Managed& managed, const ManagerEntry& applier,
                         const ApplyOptions& options);
 
  private:
   struct InVersion {
     const VersionView* view;
-    std::optional<Value> live;  // Nothing: the version is gone.
+    std::optional<Value> live;  // Empty if the version is no longer served.
     std::optional<Comparison> comparison;
   };
   Result<InVersion*> in_version(const Value& live, std::string_view api_version);

@@ -1,7 +1,7 @@
-// Random schemas, objects and sequences of applies and updates, with what the Go merge engine made of them.
+// Random schemas, objects and sequences of applies and updates, with the results of the Go merge engine.
 //
-// tests/vectors/ownership/engine.jsonl is a sample that generate.go next to it printed; ENGINE_VECTORS names another
-// file to check more.
+// tests/vectors/ownership/engine.jsonl is a sample printed by generate.go next to it; set ENGINE_VECTORS to check
+// another file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ class Vector {
     if (root.ok()) root_ = *root;
   }
 
-  // How many steps were checked; stops at the first difference.
+  // Returns the number of steps checked; stops at the first difference.
   int play() {
     set_schema(*root_.find("schema"));
     int number = 0;
@@ -68,7 +68,7 @@ class Vector {
     const Value& object = *step.find("object");
     const bool update = op == "update";
     const std::string invalid = validate(type, object, update ? Duplicates::Tolerated : Duplicates::Refused);
-    // Which of several undeclared fields ends the walk of a map is random in Go.
+    // Go walks maps in random order, so it is random which of several undeclared fields ends the walk.
     const std::string_view undeclared = "field not declared in schema";
     const bool random = invalid.find(undeclared) != std::string::npos &&
                         step.text_at("invalid").find(undeclared) != std::string_view::npos;
@@ -84,7 +84,8 @@ class Vector {
     Engine engine(arena_, versions_, version);
     std::set<std::string> conflicts;
     if (update) {
-      // The vectors' engine knows the updater by name, so that its own entry is not another's.
+      // The Go engine skips the updater's own entry; ours also takes the changed fields from it, so they are added
+      // back.
       Managed others = managed_;
       Result<Engine::Updated> updated = engine.update(live_, object, others);
       ASSERT_TRUE(updated.ok()) << updated.error().message;
@@ -138,7 +139,7 @@ class Vector {
     }
   }
 
-  // Go walks maps in random order, so several problems come in any.
+  // Go walks maps in random order, so problems are compared regardless of order.
   static std::multiset<std::string> lines(std::string_view text) {
     std::multiset<std::string> out;
     while (!text.empty()) {
@@ -168,7 +169,7 @@ class Vector {
   Managed managed_;
 };
 
-TEST(EngineVectors, EveryStepEndsAsInTheGoEngine) {
+TEST(EngineVectors, EveryStepMatchesTheGoEngine) {
   const char* named = std::getenv("ENGINE_VECTORS");
   std::ifstream in(named != nullptr ? named : HOLDFAST_SOURCE_DIR "/tests/vectors/ownership/engine.jsonl");
   ASSERT_TRUE(in.good());

@@ -1,4 +1,4 @@
-// A manager's entry as one metav1.ManagedFieldsEntry in Protobuf, and back.
+// Converts between a manager's entry and a metav1.ManagedFieldsEntry in Protobuf.
 #pragma once
 
 #include "codec/protobuf_metadata.h"
@@ -6,7 +6,7 @@
 
 namespace holdfast::ownership {
 
-// Views of the result point to where those of the entry do.
+// The result's views point to the same memory as those of the entry.
 inline codec::ManagedFieldsMessage to_message(const ManagedEntry& entry) {
   codec::ManagedFieldsMessage message{.manager = entry.manager,
                                       .operation = entry.operation,

@@ -1,8 +1,10 @@
-// The rules above the engine, outermost first, each function named for its layer in Kubernetes' field manager
+// The layers above the engine, outermost first; each function is named after its layer in Kubernetes' field manager
 // (k8s.io/apimachinery/pkg/util/managedfields/internal).
 #include <algorithm>
 #include <array>
 
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "codec/json.h"
 #include "ownership/deep.h"
 #include "ownership/engine.h"
@@ -18,8 +20,8 @@ constexpr std::string_view kKubectl = "kubectl";
 constexpr std::string_view kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kAncientChanges = "ancient-changes";
 
-// What no one owns, exactly these paths.
-FieldSet stripped_paths() {
+// Exactly these paths are never owned.
+FieldSet never_owned_paths() {
   struct Paths {
     Arena arena;
     FieldSet set;
@@ -47,9 +49,8 @@ Value without_managed_fields(Arena& arena, const Value& object) {
 
 Error unknown_error(std::string message) { return {Reason::Unknown, std::move(message)}; }
 
-// "group/version, Kind=K", as Go prints a GroupVersionKind.
-// Whether Kubernetes can read managedFields as such; what it cannot counts as none, and is rejected for its type later.
-bool reads_as_owners(const Value& managed_fields) {
+// Whether Kubernetes could parse managedFields. If not, it treats them as absent here and rejects their type later.
+bool is_readable_managed_fields(const Value& managed_fields) {
   if (!managed_fields.is_list()) return false;
   constexpr std::string_view kTexts[] = {"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"};
   for (const Value& entry : managed_fields.items()) {
@@ -63,25 +64,15 @@ bool reads_as_owners(const Value& managed_fields) {
   return true;
 }
 
-std::string kind_text(std::string_view api_version, std::string_view kind) {
-  const size_t slash = api_version.find('/');
-  std::string out;
-  if (slash == std::string_view::npos) {
-    out = "/" + std::string(api_version);
-  } else {
-    out = api_version;
-  }
-  return out + ", Kind=" + std::string(kind);
-}
-
 // "namespace/name; group/version, Kind=K"
 std::string object_text(const Value& object, std::string_view api_version, std::string_view kind) {
   return std::string(object.text_at("metadata", "namespace")) + "/" + std::string(object.text_at("metadata", "name")) +
-         "; " + kind_text(api_version, kind);
+         "; " + go_kind_text(api_version, kind);
 }
 
 Error conflict_error(std::vector<Conflict> conflicts) {
   std::vector<std::pair<std::string, const Conflict*>> sorted;
+  sorted.reserve(conflicts.size());
   for (const Conflict& conflict : conflicts) sorted.emplace_back(identity_text(conflict.owner), &conflict);
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Error error{Reason::Conflict, ""};
@@ -92,7 +83,7 @@ Error conflict_error(std::vector<Conflict> conflicts) {
     if (!blocks.empty()) blocks += "\n";
     blocks += "conflicts with " + who + ":";
     conflict->paths.for_each([&](Path path) {
-      // Owners were read from FieldsV1, so their numbers show as doubles.
+      // Owners were read from FieldsV1, so their numbers are shown as doubles.
       const std::string shown = to_string(path, ShownNumbers::AsRead);
       blocks += "\n- " + shown;
       error.causes.push_back({"FieldManagerConflict", "conflict with " + who, shown});
@@ -108,12 +99,12 @@ Error conflict_error(std::vector<Conflict> conflicts) {
 
 void strip_meta(Arena& arena, Managed& managed, const ManagerEntry& who) {
   for (ManagerEntry& entry : managed) {
-    if (same_manager(entry, who)) entry.fields = difference(arena, entry.fields, stripped_paths());
+    if (same_manager(entry, who)) entry.fields = difference(arena, entry.fields, never_owned_paths());
   }
   std::erase_if(managed, [&](const ManagerEntry& entry) { return entry.fields.empty() && same_manager(entry, who); });
 }
 
-// The versions of a manager, for a request that converts in its own way.
+// The versions of a manager, for a request with its own conversion function.
 class ConvertedBy final : public Versions {
  public:
   ConvertedBy(const Versions& versions, const Convert& convert) : versions_(versions), convert_(convert) {}
@@ -198,7 +189,7 @@ struct FieldManager::State final : Versions {
       return unknown_error("failed to update ManagedFields (" + object_text(object, options.api_version, options.kind) +
                            "): " + updated.error().message);
     }
-    const FieldSet gained = difference(arena, updated->gained, stripped_paths());
+    const FieldSet gained = difference(arena, updated->gained, never_owned_paths());
     if (!gained.empty()) {
       ManagerEntry self = entry_of(arena, manager, Operation::Update);
       self.time = now.seconds;
@@ -216,7 +207,7 @@ struct FieldManager::State final : Versions {
     return std::move(updated->managed);
   }
 
-  // Too many update managers: the oldest of each version are merged into one bucket.
+  // If there are too many update managers, the oldest of each version are merged into one entry.
   void cap_managers(Arena& arena, Managed& managed) const {
     if (options.retain_all_managers) return;
     std::vector<std::pair<std::string, ManagerEntry>> updaters;
@@ -261,7 +252,7 @@ struct FieldManager::State final : Versions {
       const auto place = at(bucket);
       place->fields = fields;
       place->time = entry.time;
-      // Last, as upstream does it: an entry that is the bucket itself goes with its fields.
+      // Last, like upstream: if the entry is the bucket itself, its fields are lost.
       if (const auto merged = at(entry); merged != managed.end()) managed.erase(merged);
       --count;
     }
@@ -285,8 +276,8 @@ struct FieldManager::State final : Versions {
     return applied;
   }
 
-  // The paths that client-side apply's annotation says kubectl set and that are as it set them; nothing where there is
-  // no annotation of use.
+  // The paths that kubectl set according to client-side apply's annotation and whose values are unchanged since. Empty
+  // if there is no usable annotation.
   std::optional<FieldSet> client_side_fields(Arena& arena, const Value& live) const {
     const std::string_view text = live.text_at("metadata", "annotations", kLastApplied);
     if (text.empty() || !validate(*own->type, live, Duplicates::Refused).empty()) return std::nullopt;
@@ -303,7 +294,7 @@ struct FieldManager::State final : Versions {
     return difference(arena, fields, drift.removed);
   }
 
-  // Keeps kubectl's annotation in step with what kubectl applied through the server.
+  // Updates kubectl's annotation to what kubectl applied through the server.
   Value update_last_applied(Arena& arena, const Value& object, const Value& config) const {
     if (object.text_at("metadata", "annotations", kLastApplied).empty()) return object;
     static constexpr std::array<std::string_view, 3> kPath = {"metadata", "annotations", kLastApplied};
@@ -325,7 +316,7 @@ struct FieldManager::State final : Versions {
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
                         std::string_view subresource, Markers markers) const;
-  FieldSet unset_with_default(Arena& arena, const Value& object, FieldSet owned) const;
+  FieldSet defaulted_after_unset(Arena& arena, const Value& object, FieldSet owned) const;
 
   const FieldManagerOptions options;
   std::vector<VersionView> views;
@@ -342,11 +333,12 @@ namespace {
 
 constexpr std::string_view kTooDeep = "the object is nested too deeply";
 
-// `work` here, or where there is room for it if one of the objects needs that. False: there was none.
+// Runs `work` on this thread, or with a larger stack if one of the objects is deep. False if that stack could not be
+// allocated.
 bool run(std::initializer_list<const Value*> objects, const std::function<void()>& work) {
   const bool deep =
       std::any_of(objects.begin(), objects.end(), [](const Value* v) { return v != nullptr && is_deep(*v); });
-  if (deep) return run_with_room(work);
+  if (deep) return run_with_large_stack(work);
   work();
   return true;
 }
@@ -381,12 +373,12 @@ Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Man
 
 UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& request) const {
   const State& s = *this;
-  static const Managed kNobody;
-  const Managed& stored = request.live_managed == nullptr ? kNobody : *request.live_managed;
+  static const Managed kNoManagers;
+  const Managed& stored = request.live_managed == nullptr ? kNoManagers : *request.live_managed;
   UpdateResult out;
   out.object = without_managed_fields(arena, request.object);
 
-  // Where to start from: the client may set or reset ownership through the main resource.
+  // Starting point: the client may set or reset ownership through the main resource.
   Managed managed = stored;
   const Value* sent = request.object.get("metadata", "managedFields");
   if (s.options.subresource.empty() && sent != nullptr) {
@@ -398,7 +390,7 @@ UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& requ
     }
   }
 
-  // An object without owners is tracked from its creation or its first apply, never from a later update.
+  // An object without owners is tracked from its creation or its first apply on, never from a later update.
   const bool creating = request.live == nullptr || request.live->text_at("metadata", "uid").empty();
   if (managed.empty() && !creating) return out;
 
@@ -418,7 +410,8 @@ UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& requ
 
 Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest& request) const {
   const State& s = *this;
-  // Markers first: what is left must fit like any configuration, and one that stands for the kind is named as such.
+  // Take out markers first: the rest must match the type like any configuration, and a marker in place of `kind` is
+  // reported as such.
   Engine::ApplyOptions how;
   how.force = request.force;
   Value config = request.config;
@@ -434,9 +427,10 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   const std::string_view config_version = config.text_at("apiVersion");
   const std::string_view config_kind = config.text_at("kind");
   if (config_version != s.options.api_version || config_kind != s.options.kind) {
-    return bad_request("invalid object type: " + kind_text(config_version, config_kind));
+    return bad_request("invalid object type: " + go_kind_text(config_version, config_kind));
   }
-  if (const Value* sent = config.get("metadata", "managedFields"); sent != nullptr && reads_as_owners(*sent)) {
+  if (const Value* sent = config.get("metadata", "managedFields");
+      sent != nullptr && is_readable_managed_fields(*sent)) {
     return bad_request("metadata.managedFields must be nil");
   }
 
@@ -470,7 +464,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
       s.apply_once(arena, live, config, managed, applier, how, request.now, request.convert);
   if (!applied) return applied.take_error();
   if (!applied->conflicts.empty()) {
-    // kubectl may take what its own client-side apply wrote.
+    // kubectl may take over fields that its own client-side apply wrote.
     std::optional<FieldSet> allowed;
     if (request.manager == kKubectl) allowed = s.client_side_fields(arena, live);
     if (!allowed) return conflict_error(std::move(applied->conflicts));
@@ -485,9 +479,11 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     if (!applied) return applied.take_error();
   }
 
-  // A configuration may say managedFields: null.
-  ApplyResult out{without_managed_fields(arena, applied->object), applied->changed, std::move(applied->managed),
-                  !how.unset.empty()};
+  // A configuration may set managedFields to null. Unreadable ones stay in the object for the caller to reject.
+  const Value* sent = config.get("metadata", "managedFields");
+  const bool unreadable = sent != nullptr && !sent->is_null();
+  ApplyResult out{unreadable ? applied->object : without_managed_fields(arena, applied->object), applied->changed,
+                  std::move(applied->managed), !how.unset.empty()};
   if (request.live == nullptr) out.changed = true;
   if (!out.changed) out.object = without_managed_fields(arena, *request.live);
   if (request.manager == kKubectl) {
@@ -503,7 +499,7 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
 
 namespace {
 
-// Paths of everything atomic that the configuration holds; of maps only declared fields are looked at, as upstream
+// Paths of everything atomic in the configuration. Of maps, only declared fields are checked, like upstream
 // (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go).
 void find_atomics(const MergeType& type, const Value& value, const std::string& path, std::vector<std::string>& out) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
@@ -538,26 +534,25 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
   std::vector<std::string> atomics;
   find_atomics(type, wanted, "", atomics);
   if (!atomics.empty()) {
-    std::string paths;
-    for (const std::string& path : atomics) paths += (paths.empty() ? "" : ", ") + path;
-    return bad_request("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " + paths);
+    return bad_request("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " +
+                       join(atomics, ", "));
   }
   const Value base = unfold_raw(arena, type, object);
   if (std::string why = validate(type, base, Duplicates::Tolerated); !why.empty()) {
     return bad_request("failed to convert original object to typed object: " + why);
   }
   const Value merged = merge(arena, type, base, wanted);
-  return remove(arena, type, merged, unset, Emptied::Stays);
+  return remove(arena, type, merged, unset, Emptied::Keep);
 }
 
-// A struct, map or list with a default that came back after it was unset is owned itself and with everything in it; one
-// that was set is owned by its content alone. (Client-side apply's ownership, once migrated, looks the same; there the
-// value is not a default.)
-FieldSet FieldManager::State::unset_with_default(Arena& arena, const Value& object, FieldSet owned) const {
+// If a struct, map or list was unset and its default came back, the manager owns the container itself and everything in
+// it; if it was set, the manager owns only the content. (Ownership migrated from client-side apply looks the same, but
+// there the value is not the default.)
+FieldSet FieldManager::State::defaulted_after_unset(Arena& arena, const Value& object, FieldSet owned) const {
   if (!options.declared_defaults) return {};
   const FieldSet whole = declared_containers(arena, *own->type, owned);
   if (whole.empty()) return {};
-  const Value defaulted = options.declared_defaults(arena, remove(arena, *own->type, object, whole, Emptied::Stays));
+  const Value defaulted = options.declared_defaults(arena, remove(arena, *own->type, object, whole, Emptied::Keep));
   const Comparison change = compare(arena, *own->type, object, defaulted);
   const FieldSet differs = union_of(arena, union_of(arena, change.added, change.modified), change.removed);
   FieldSet out;
@@ -584,7 +579,7 @@ Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, co
   const FieldSet present = vacant.empty() ? entry->fields : recursive_difference(arena, entry->fields, vacant);
   Value found = ownership::extract(arena, *s.own->type, whole, leaves(arena, present));
   if (markers == Markers::Included) {
-    const FieldSet defaulted = s.unset_with_default(arena, whole, present);
+    const FieldSet defaulted = s.defaulted_after_unset(arena, whole, present);
     found = with_markers(arena, *s.own->type, found, union_of(arena, vacant, defaulted));
   }
   MapBuilder out(arena);

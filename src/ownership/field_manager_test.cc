@@ -30,7 +30,7 @@ class Fields : public testing::Test {
     return list.is_null() ? "nothing" : codec::encode_json(list);
   }
 
-  // A kind with one of everything that these tests need.
+  // A kind with every feature that these tests need.
   FieldManager widgets(std::string_view subresource = {}) {
     schema_ = schema::Schema::build(yaml(R"({type: object, properties: {spec: {type: object, properties: {
         size: {type: integer}, replicas: {type: integer}, opts: {type: object, additionalProperties: {type: string}},
@@ -54,14 +54,14 @@ class Fields : public testing::Test {
 
 // --- Entries ---
 
-TEST_F(Fields, EntriesComeBackAsKubernetesWritesThem) {
+TEST_F(Fields, EntriesAreEncodedLikeKubernetes) {
   EXPECT_EQ(text(managed(R"([{manager: bob, operation: Update, apiVersion: e.com/v1, time: "2026-01-02T03:04:05Z",
                               fieldsType: FieldsV1, fieldsV1: {"f:status": {"f:ready": {}}}, subresource: status}])")),
             R"([{"manager":"bob","operation":"Update","apiVersion":"e.com/v1","time":"2026-01-02T03:04:05Z",)"
             R"("fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:ready":{}}},"subresource":"status"}])");
 }
 
-TEST_F(Fields, NoEntriesAreNoList) {
+TEST_F(Fields, NoEntriesGiveNoList) {
   EXPECT_EQ(text({}), "nothing");
   EXPECT_TRUE(managed("null").empty());
   EXPECT_TRUE(managed("[]").empty());
@@ -84,7 +84,7 @@ TEST_F(Fields, EntriesAreSortedByOperationTimeManagerVersionAndSubresource) {
   EXPECT_EQ(order, "qv1 tv1 zv1 av1 av1s av2 bv1 ");
 }
 
-TEST_F(Fields, EntriesThatCannotBeReadAreRefusedInKubernetesWords) {
+TEST_F(Fields, UnreadableEntriesAreRejectedWithKubernetesMessages) {
   EXPECT_EQ(error("[{manager: a, operation: Both, apiVersion: v1, fieldsType: FieldsV1}]"),
             "operation must be `Apply` or `Update`");
   EXPECT_EQ(error("[{manager: a, operation: Apply, fieldsType: FieldsV1}]"), "apiVersion must not be empty");
@@ -95,7 +95,7 @@ TEST_F(Fields, EntriesThatCannotBeReadAreRefusedInKubernetesWords) {
             "error decoding set: \"x\" is not a path element: it needs at least 2 characters");
 }
 
-TEST_F(Fields, BinaryFieldsAreReadOnlyWhereTheGateIsOn) {
+TEST_F(Fields, BinaryFieldsRequireTheFeatureGate) {
   const FieldSet set = *parse_fields_v1(arena_, R"({"f:spec":{"f:a":{}}})");
   const std::string bytes = to_fields_v2(set);
   std::string encoded(base64_size(bytes.size()), '\0');
@@ -108,7 +108,7 @@ TEST_F(Fields, BinaryFieldsAreReadOnlyWhereTheGateIsOn) {
   EXPECT_TRUE((*read)[0].fields == set);
 }
 
-TEST_F(Fields, ThePoolGivesBackWhatItWasGiven) {
+TEST_F(Fields, EntriesSurviveARoundTripThroughThePool) {
   const Managed before = managed(R"([
     {manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:a": {}}}},
     {manager: b, operation: Update, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", subresource: s, fieldsV1: {"f:x": {}}}])");
@@ -119,7 +119,7 @@ TEST_F(Fields, ThePoolGivesBackWhatItWasGiven) {
   EXPECT_TRUE(ownership::equal(*after, before));
 }
 
-TEST_F(Fields, AnEmptyListAndAnEmptyEntryReset) {
+TEST_F(Fields, EmptyListAndSingleEmptyEntryResetOwnership) {
   EXPECT_TRUE(resets_managed(yaml("[]")));
   EXPECT_TRUE(resets_managed(yaml("[{}]")));
   EXPECT_TRUE(resets_managed(yaml("[{manager: '', time: null}]")));
@@ -128,7 +128,7 @@ TEST_F(Fields, AnEmptyListAndAnEmptyEntryReset) {
   EXPECT_FALSE(resets_managed(yaml("[{fieldsV1: {}}]")));
 }
 
-TEST_F(Fields, ManagersAreKnownByTheirIdentity) {
+TEST_F(Fields, ManagersAreComparedByIdentity) {
   ManagerEntry entry;
   entry.manager = "m<";
   entry.api_version = "v1";
@@ -140,18 +140,18 @@ TEST_F(Fields, ManagersAreKnownByTheirIdentity) {
   EXPECT_EQ(manager_text(entry), "\"m<\" with subresource \"status\"");
 }
 
-TEST_F(Fields, AManagerIsNamedAfterTheParameterOrTheUserAgent) {
+TEST_F(Fields, ManagerNameComesFromParameterOrUserAgent) {
   EXPECT_EQ(manager_name("given", "kubectl/v1"), "given");
   EXPECT_EQ(manager_name("", "kubectl/v1.36 (linux)"), "kubectl");
   EXPECT_EQ(manager_name("", "my tool\x01 x"), "my tool x");
   EXPECT_EQ(manager_name("", ""), "unknown");
   EXPECT_EQ(manager_name("", "/1"), "unknown");
   EXPECT_EQ(manager_name("", std::string(200, 'a')), std::string(128, 'a'));
-  // Not cut inside a letter.
+  // Not truncated inside a multi-byte character.
   EXPECT_EQ(manager_name("", std::string(127, 'a') + "ä"), std::string(127, 'a'));
 }
 
-TEST_F(Fields, DifferencesInTimesAloneAreSeen) {
+TEST_F(Fields, DetectsEntriesThatDifferOnlyInTimes) {
   const Managed a = managed(
       R"([{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:x": {}}}])");
   Managed b = a;
@@ -167,7 +167,7 @@ TEST_F(Fields, DifferencesInTimesAloneAreSeen) {
 
 // --- Reset fields ---
 
-TEST_F(Fields, ResetFieldsGoWithAllBelowThem) {
+TEST_F(Fields, ResetFilterRemovesPathsAndEverythingBelow) {
   const FieldSet set = *parse_fields_v1(
       arena_, R"({"f:metadata":{"f:labels":{"f:a":{}},"f:name":{}},"f:spec":{".":{},"f:x":{}},"f:status":{}})");
   const std::string_view reset[] = {"spec", "metadata.labels"};
@@ -175,7 +175,7 @@ TEST_F(Fields, ResetFieldsGoWithAllBelowThem) {
   EXPECT_TRUE(ResetFilter().apply(arena_, set).same(set));
 }
 
-TEST_F(Fields, WhereOnlySomePathsAreKeptEverythingElseGoes) {
+TEST_F(Fields, KeepOnlyFilterRemovesEverythingElse) {
   const FieldSet set =
       *parse_fields_v1(arena_, R"({"f:metadata":{"f:labels":{}},"f:spec":{".":{},"f:containers":{".":{},
       "k:{\"name\":\"a\"}":{".":{},"f:image":{},"f:resources":{".":{},"f:limits":{}}}},"f:x":{}}})");
@@ -187,7 +187,7 @@ TEST_F(Fields, WhereOnlySomePathsAreKeptEverythingElseGoes) {
 
 // --- Apply ---
 
-TEST_F(Fields, AConfigurationOfAnotherKindOrVersionIsRefused) {
+TEST_F(Fields, ApplyRejectsOtherKindsAndVersions) {
   const FieldManager manager = widgets();
   auto message = [&](const Value& config) {
     const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
@@ -200,7 +200,7 @@ TEST_F(Fields, AConfigurationOfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(message(widget("metadata: {managedFields: []}")), "metadata.managedFields must be nil");
 }
 
-TEST_F(Fields, ManagedFieldsThatAreNullInAConfigurationAreTakenAndLeaveNothing) {
+TEST_F(Fields, ApplyAcceptsNullManagedFieldsAndDropsThem) {
   const FieldManager manager = widgets();
   const Value config = widget("metadata: {name: w, managedFields: null}, spec: {size: 1}");
   const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
@@ -209,7 +209,15 @@ TEST_F(Fields, ManagedFieldsThatAreNullInAConfigurationAreTakenAndLeaveNothing) 
   EXPECT_EQ(to_fields_v1(result->managed[0].fields), R"({"f:spec":{"f:size":{}}})");
 }
 
-TEST_F(Fields, SeveralConflictsAreListedByManager) {
+TEST_F(Fields, ApplyKeepsUnreadableManagedFieldsForTheCallerToReject) {
+  const FieldManager manager = widgets();
+  const Value config = widget("metadata: {name: w, managedFields: [{time: x}]}, spec: {size: 1}");
+  const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  ASSERT_NE(result->object.get("metadata", "managedFields"), nullptr);
+}
+
+TEST_F(Fields, ConflictsAreListedByManager) {
   const FieldManager manager = widgets();
   const Value live = widget("metadata: {name: w, uid: '1'}, spec: {size: 1, opts: {a: x}, l: [{k: p, v: q}]}");
   const Managed owners = managed(R"([
@@ -231,7 +239,7 @@ TEST_F(Fields, SeveralConflictsAreListedByManager) {
             (Cause{"FieldManagerConflict", "conflict with \"bob\" using e.com/v1", ".spec.size"}));
 }
 
-TEST_F(Fields, KubectlKeepsItsAnnotationInStep) {
+TEST_F(Fields, KubectlApplyUpdatesLastAppliedAnnotation) {
   const FieldManager manager = widgets();
   const Value live = widget(
       "metadata: {name: w, uid: '1', annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}', a: b}}, "
@@ -248,12 +256,12 @@ TEST_F(Fields, KubectlKeepsItsAnnotationInStep) {
             "{\"apiVersion\":\"e.com/v1\",\"kind\":\"W\",\"metadata\":{\"annotations\":{\"a\":\"b\"},\"name\":\"w\"},"
             "\"spec\":{\"opts\":{\"z\":\"\\u003cx\\u003e\"},\"size\":1}}\n");
   EXPECT_EQ(apply("other", live), "{}");
-  // Too large for annotations: it goes.
+  // Too large for annotations: the annotation is removed.
   const std::string_view path[] = {"metadata", "annotations", "big"};
   EXPECT_EQ(apply("kubectl", with_path(arena_, live, path, Value::string(arena_, std::string(262100, 'x')))), "");
 }
 
-TEST_F(Fields, MarkersRemoveFieldsWithoutOwnershipInAPolicysConfiguration) {
+TEST_F(Fields, ApplyUnownedRemovesMarkedFields) {
   const FieldManager manager = widgets();
   const Value object = widget("metadata: {name: w}, spec: {size: 1, opts: {a: x, b: z}, l: [{k: p, v: q}, {k: r}]}");
   const Result<Value> result =
@@ -268,7 +276,7 @@ TEST_F(Fields, MarkersRemoveFieldsWithoutOwnershipInAPolicysConfiguration) {
   EXPECT_FALSE(manager.apply_unowned(arena_, object, widget("spec: {nope: 1}")).ok());
 }
 
-TEST_F(Fields, ObjectsAsDeepAsADecoderLetsThemBeAreTracked) {
+TEST_F(Fields, TracksObjectsAtTheDecodersDepthLimit) {
   FieldManagerOptions options;
   options.api_version = "e.com/v1";
   options.kind = "W";
@@ -302,7 +310,7 @@ TEST_F(Fields, ObjectsAsDeepAsADecoderLetsThemBeAreTracked) {
 
 // --- Extract ---
 
-TEST_F(Fields, ExtractGivesBackWhatAManagerApplied) {
+TEST_F(Fields, ExtractReturnsTheAppliedConfiguration) {
   const FieldManager manager = widgets();
   const Value mine = widget("metadata: {name: w, labels: {a: b}}, spec: {size: 1, opts: {a: x}, l: [{k: p, v: q}]}");
   Result<ApplyResult> first = manager.apply(arena_, {.config = mine, .manager = "me", .now = {1, 0}});
@@ -326,7 +334,7 @@ TEST_F(Fields, ExtractGivesBackWhatAManagerApplied) {
 
 constexpr ReplicasPath kPaths[] = {{"apps/v1", "spec.replicas"}};
 
-TEST_F(Fields, ScaleSeesWhoOwnsTheReplicas) {
+TEST_F(Fields, ScaleEntriesShowOwnersOfReplicas) {
   const Managed parent = managed(R"([
     {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}},
     {manager: b, operation: Update, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:x": {}}}},
@@ -336,20 +344,20 @@ TEST_F(Fields, ScaleSeesWhoOwnsTheReplicas) {
             R"("fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}])");
 }
 
-TEST_F(Fields, WhoScalesTakesTheReplicasFromTheParentsOwner) {
+TEST_F(Fields, ScalingTakesReplicasFromTheParentsOwner) {
   const Managed parent = managed(R"([
     {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}},
     {manager: old, operation: Update, apiVersion: apps/v0, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:x": {}}}}])");
   const Managed scale = managed(R"([
     {manager: hpa, operation: Update, apiVersion: autoscaling/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:09Z", subresource: scale, fieldsV1: {"f:spec": {"f:replicas": {}}}}])");
-  // The new entry has no time, and the entry of a version that is gone goes, as in Kubernetes.
+  // As in Kubernetes, the new entry has no time, and the entry of a version that is no longer served is dropped.
   EXPECT_EQ(
       text(parent_entries(arena_, parent, scale, "apps/v1", kPaths)),
       R"([{"manager":"a","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-01T00:00:02Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:x":{}}}},)"
       R"({"manager":"hpa","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}])");
 }
 
-TEST_F(Fields, AScaleThatChangesNothingLeavesAnAppliersEntryWhole) {
+TEST_F(Fields, UnchangedScaleKeepsTheAppliersEntry) {
   const Managed parent = managed(R"([
     {manager: a, operation: Apply, apiVersion: apps/v1, fieldsType: FieldsV1, time: "2026-01-01T00:00:02Z", fieldsV1: {"f:spec": {"f:replicas": {}, "f:x": {}}}}])");
   EXPECT_TRUE(ownership::equal(parent_entries(arena_, parent, scale_entries(arena_, parent, kPaths), "apps/v1", kPaths),
@@ -358,14 +366,19 @@ TEST_F(Fields, AScaleThatChangesNothingLeavesAnAppliersEntryWhole) {
 
 // --- Built-in kinds ---
 
-TEST_F(Fields, BuiltInTypesAreSeenAsTheServerPublishesThem) {
-  const types::Resource* pods = types::find_resource("", "v1", "pods");
-  ASSERT_NE(pods, nullptr);
+FieldManager manager_of(std::string_view group, std::string_view kind) {
+  const types::Resource* resource = types::find_kind(group, "v1", kind);
+  const std::string api_version = group.empty() ? "v1" : std::string(group) + "/v1";
   FieldManagerOptions options;
-  options.api_version = "v1";
-  options.kind = "Pod";
-  options.versions.push_back({"v1", &builtin_merge_types().of(*pods->type)});
-  const FieldManager manager(std::move(options));
+  options.api_version = api_version;
+  options.kind = kind;
+  options.versions.push_back({api_version, &builtin_merge_types().of(*resource->type)});
+  options.unset_markers = true;
+  return FieldManager(std::move(options));
+}
+
+TEST_F(Fields, BuiltInTypesMatchPublishedOpenAPI) {
+  const FieldManager manager = manager_of("", "Pod");
   auto owned = [&](std::string_view spec) {
     const Value config = yaml("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " + std::string(spec) + "}");
     const Result<ApplyResult> result = manager.apply(arena_, {.config = config, .manager = "m", .now = {1, 0}});
@@ -373,12 +386,12 @@ TEST_F(Fields, BuiltInTypesAreSeenAsTheServerPublishesThem) {
            : result->managed.empty() ? "nothing"
                                      : to_fields_v1(result->managed[0].fields);
   };
-  // Keys that Go always writes have their zero as default; the protocol's is TCP.
+  // List keys that Go always writes default to zero values; the protocol defaults to TCP.
   EXPECT_EQ(owned("{containers: [{image: x, ports: [{containerPort: 80}, {protocol: UDP}]}]}"),
             R"({"f:spec":{"f:containers":{"k:{\"name\":\"\"}":{".":{},"f:image":{},"f:ports":{)"
             R"("k:{\"containerPort\":0,\"protocol\":\"UDP\"}":{".":{},"f:protocol":{}},)"
             R"("k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}})");
-  // Quantities and ports by name or number are scalars; tolerations are atomic.
+  // Quantities and int-or-string ports are scalars; tolerations are atomic.
   EXPECT_EQ(
       owned("{containers: [{name: a, resources: {limits: {cpu: 1}}}], tolerations: [{key: x}], nodeSelector: {a: b}}"),
       R"({"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:resources":{"f:limits":{"f:cpu":{}}}}},"f:nodeSelector":{},"f:tolerations":{}}})");
@@ -386,15 +399,8 @@ TEST_F(Fields, BuiltInTypesAreSeenAsTheServerPublishesThem) {
             "failed to create typed patch object (/p; /v1, Kind=Pod): .spec.nope: field not declared in schema");
 }
 
-TEST_F(Fields, AnUnsetFieldOfABuiltInKindGetsTheDefaultThatItsTypeDeclares) {
-  const types::Resource* controllers = types::find_resource("", "v1", "replicationcontrollers");
-  ASSERT_NE(controllers, nullptr);
-  FieldManagerOptions options;
-  options.api_version = "v1";
-  options.kind = "ReplicationController";
-  options.versions.push_back({"v1", &builtin_merge_types().of(*controllers->type)});
-  options.unset_markers = true;
-  const FieldManager manager(std::move(options));
+TEST_F(Fields, UnsetFieldOfBuiltInKindGetsItsDeclaredDefault) {
+  const FieldManager manager = manager_of("", "ReplicationController");
   Value live =
       yaml("{apiVersion: v1, kind: ReplicationController, metadata: {name: r, uid: '1'}, spec: {replicas: 3}}");
   Managed owners;
@@ -415,14 +421,8 @@ TEST_F(Fields, AnUnsetFieldOfABuiltInKindGetsTheDefaultThatItsTypeDeclares) {
   EXPECT_FALSE(apply("b"));
 }
 
-TEST_F(Fields, RawJsonIsOneValue) {
-  const types::Resource* revisions = types::find_resource("apps", "v1", "controllerrevisions");
-  ASSERT_NE(revisions, nullptr);
-  FieldManagerOptions options;
-  options.api_version = "apps/v1";
-  options.kind = "ControllerRevision";
-  options.versions.push_back({"apps/v1", &builtin_merge_types().of(*revisions->type)});
-  const FieldManager manager(std::move(options));
+TEST_F(Fields, RawJsonIsAtomic) {
+  const FieldManager manager = manager_of("apps", "ControllerRevision");
   const Value config =
       yaml("{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: r}, data: {a: {b: 1}}, revision: 1}");
   Value live = with_member(arena_, config, "data", Value::raw(R"({ "a": {"b":1} })"));

@@ -1,23 +1,22 @@
 #include "ownership/field_set.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/hash.h"
 #include "base/same_text.h"
 #include "base/text.h"
+#include "codec/text.h"
 
 namespace holdfast::ownership {
 namespace {
 
 inline int compare_text(std::string_view a, std::string_view b) {
-  if (same_text(a, b)) return 0;  // Sets that are compared mostly have the same members.
+  if (same_text(a, b)) return 0;  // Compared sets mostly have the same members.
   const size_t shared = std::min(a.size(), b.size());
   if (a.data() != b.data() && shared != 0) {
-    // The first bytes differ in most comparisons: memcmp is a call that this spares.
+    // The first bytes usually differ: saves a call to memcmp.
     const unsigned char x = static_cast<unsigned char>(a[0]), y = static_cast<unsigned char>(b[0]);
     if (x != y) return x < y ? -1 : 1;
     if (const int c = std::memcmp(a.data(), b.data(), shared); c != 0) return c;
@@ -27,7 +26,7 @@ inline int compare_text(std::string_view a, std::string_view b) {
 
 int compare_doubles(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
 
-// Position in the order of kinds of values: numbers, strings, booleans, lists, maps, null.
+// Rank in the order of value kinds: numbers, strings, booleans, lists, maps, null.
 int rank(const Value& v) {
   switch (v.kind()) {
     case Value::Kind::Int:
@@ -53,7 +52,7 @@ int compare_maps(const Value& a, const Value& b) {
     if (a.is_raw() != b.is_raw()) return a.is_raw() ? 1 : -1;
     return compare_text(a.raw_json(), b.raw_json());
   }
-  // By the sorted lists of keys and values, pair by pair.
+  // Compared by their sorted members, pair by pair.
   auto sorted = [](const Value& map) {
     std::vector<const Member*> members;
     for (const Member& member : map.members()) members.push_back(&member);
@@ -79,20 +78,6 @@ int compare_keys(std::span<const Member> a, std::span<const Member> b) {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
-// Go's %v of a float64: the shortest digits, with an exponent below 1e-4 and from a million on.
-void append_go_float(std::string& out, double d) {
-  if (std::isnan(d) || std::isinf(d)) {
-    out += std::isnan(d) ? "NaN" : d > 0 ? "+Inf" : "-Inf";
-    return;
-  }
-  char digits[32];
-  const double magnitude = std::fabs(d);
-  const bool exponent = magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e6);
-  const auto end = std::to_chars(digits, digits + sizeof digits, d,
-                                 exponent ? std::chars_format::scientific : std::chars_format::fixed);
-  out.append(digits, end.ptr);
-}
-
 void append_value(std::string& out, const Value& v, ShownNumbers numbers) {
   switch (v.kind()) {
     case Value::Kind::Null:
@@ -103,13 +88,13 @@ void append_value(std::string& out, const Value& v, ShownNumbers numbers) {
       break;
     case Value::Kind::Int:
       if (numbers == ShownNumbers::AsRead) {
-        append_go_float(out, v.number_value());
+        out += codec::go_float_text(v.number_value());
       } else {
         out += std::to_string(v.as_int());
       }
       break;
     case Value::Kind::Double:
-      append_go_float(out, v.as_double());
+      out += codec::go_float_text(v.as_double());
       break;
     case Value::Kind::String:
       out += go_quote(v.as_string());
@@ -323,10 +308,10 @@ void SetBuilder::grow() {
   entries_ = static_cast<SetEntry*>(bigger);
 }
 
-FieldSet SetBuilder::close(size_t level) { return close(level, Twice::LaterWins); }
-FieldSet SetBuilder::close_items(size_t level) { return close(level, Twice::BareMember); }
+FieldSet SetBuilder::close(size_t level) { return close(level, DuplicateElements::LaterWins); }
+FieldSet SetBuilder::close_items(size_t level) { return close(level, DuplicateElements::MemberOnly); }
 
-FieldSet SetBuilder::close(size_t level, Twice twice) {
+FieldSet SetBuilder::close(size_t level, DuplicateElements twice) {
   assert(level <= count_);
   SetEntry* const first = entries_ + level;
   size_t count = count_ - level;
@@ -344,7 +329,7 @@ FieldSet SetBuilder::close(size_t level, Twice twice) {
         first[j] = entry;
       }
     } else {
-      // Sorted through pointers, whose order keeps equal elements as they were added.
+      // Sort pointers; ties are broken by address, which keeps equal elements in insertion order.
       std::vector<const SetEntry*> order(count);
       for (size_t i = 0; i < count; ++i) order[i] = &first[i];
       std::sort(order.begin(), order.end(), [](const SetEntry* a, const SetEntry* b) {
@@ -360,11 +345,11 @@ FieldSet SetBuilder::close(size_t level, Twice twice) {
     for (size_t i = 1; i < count; ++i) {
       if (compare(first[kept].element, first[i].element) == 0) {
         first[kept].member |= first[i].member;
-        if (twice == Twice::BareMember) {
+        if (twice == DuplicateElements::MemberOnly) {
           first[kept].child_entries = nullptr;
           first[kept].child_count = 0;
         } else if (first[i].child_count != 0) {
-          // Of equal elements with different texts (0 and -0) the one with children is written.
+          // If equal elements have different texts (0 and -0), the one with children is written.
           if (first[kept].child_count == 0) first[kept].element = first[i].element;
           first[kept].child_entries = first[i].child_entries;
           first[kept].child_count = first[i].child_count;
@@ -380,7 +365,7 @@ FieldSet SetBuilder::close(size_t level, Twice twice) {
 
 namespace {
 
-// Entries of a result whose largest size is known, built in place at the end of the arena's memory.
+// The entries of a result with a known maximum size, built in place at the end of the arena's memory.
 class Output {
  public:
   Output(Arena& arena, size_t most) : entries_(arena.allocate_array<SetEntry>(most)) {}
@@ -439,9 +424,11 @@ FieldSet intersection(Arena& arena, FieldSet a, FieldSet b) {
   return out.set();
 }
 
-FieldSet difference(Arena& arena, FieldSet a, FieldSet b) {
-  if (a.empty() || b.empty()) return a;
-  if (a.same(b)) return {};
+namespace {
+
+// The entries of `a`; add_common(out, x, y) adds what is left of those whose element is also in `b`.
+template <class AddCommon>
+FieldSet without_common(Arena& arena, FieldSet a, FieldSet b, AddCommon add_common) {
   const std::span<const SetEntry> x = a.entries(), y = b.entries();
   Output out(arena, x.size());
   size_t i = 0, j = 0;
@@ -452,34 +439,28 @@ FieldSet difference(Arena& arena, FieldSet a, FieldSet b) {
     } else if (c > 0) {
       ++j;
     } else {
-      out.add(x[i].element, x[i].member && !y[j].member, difference(arena, x[i].children(), y[j].children()));
-      ++i, ++j;
+      add_common(out, x[i++], y[j++]);
     }
   }
   for (; i < x.size(); ++i) out.add(x[i]);
   return out.set();
 }
 
+}  // namespace
+
+FieldSet difference(Arena& arena, FieldSet a, FieldSet b) {
+  if (a.empty() || b.empty()) return a;
+  if (a.same(b)) return {};
+  return without_common(arena, a, b, [&arena](Output& out, const SetEntry& x, const SetEntry& y) {
+    out.add(x.element, x.member && !y.member, difference(arena, x.children(), y.children()));
+  });
+}
+
 FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b) {
   if (a.empty() || b.empty()) return a;
-  const std::span<const SetEntry> x = a.entries(), y = b.entries();
-  Output out(arena, x.size());
-  size_t i = 0, j = 0;
-  while (i < x.size() && j < y.size()) {
-    const int c = compare(x[i].element, y[j].element);
-    if (c < 0) {
-      out.add(x[i++]);
-    } else if (c > 0) {
-      ++j;
-    } else {
-      if (!y[j].member) {
-        out.add(x[i].element, x[i].member, recursive_difference(arena, x[i].children(), y[j].children()));
-      }
-      ++i, ++j;
-    }
-  }
-  for (; i < x.size(); ++i) out.add(x[i]);
-  return out.set();
+  return without_common(arena, a, b, [&arena](Output& out, const SetEntry& x, const SetEntry& y) {
+    if (!y.member) out.add(x.element, x.member, recursive_difference(arena, x.children(), y.children()));
+  });
 }
 
 FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots) {

@@ -1,7 +1,7 @@
-// Field paths and sets of them: what FieldsV1 says.
+// Field paths and sets of them: the content of FieldsV1.
 //
 // A set is a trie of immutable entries in an arena. Each level is one array in canonical order, so two sets are
-// combined by walking them side by side, and equal sets have equal shape:
+// combined by walking them in lockstep, and equal sets have the same shape:
 //
 //   {"f:spec":{"f:replicas":{},"f:template":{".":{},"f:x":{}}}}
 //
@@ -10,8 +10,8 @@
 //
 // Every entry is a member or has children (or both); the root itself is never a member.
 //
-// Lifetime: as long as the arena(s) and the strings and values that its elements point to. copy() makes it independent
-// of everything but one arena. Threading: immutable, share freely.
+// Lifetime: as long as the arena(s) and the strings and values that its elements point to. copy() makes it depend on a
+// single arena only. Threading: immutable; may be shared freely.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class PathElement {
     Field,  // f: a struct's field or a map's key.
     Key,    // k: an item of a keyed list; names ascending, at least one in practice.
     Value,  // v: an item of a set.
-    Index,  // i: a position; read and sorted, never made by ownership.
+    Index,  // i: a position; parsed and sorted, but never created by this module.
   };
 
   static PathElement field(std::string_view name) {
@@ -41,7 +41,7 @@ class PathElement {
     e.text_ = name.data();
     return e;
   }
-  // `sorted` by name, no name twice; lives as long as the element.
+  // `sorted` by name without duplicates; must outlive the element.
   static PathElement key(std::span<const Member> sorted) {
     PathElement e(Kind::Key, static_cast<uint32_t>(sorted.size()));
     e.key_ = sorted.data();
@@ -95,16 +95,16 @@ static_assert(sizeof(PathElement) == 16);
 int compare(const PathElement& a, const PathElement& b);
 inline bool operator==(const PathElement& a, const PathElement& b) { return compare(a, b) == 0; }
 uint64_t hash(const PathElement& element);
-// The order of values inside elements, as above.
+// The order of values within elements, as above.
 int compare_values(const Value& a, const Value& b);
 
 using Path = std::span<const PathElement>;
-// How integers inside elements are shown.
+// How integers in elements are formatted.
 enum class ShownNumbers : uint8_t {
   AsIs,
-  AsRead,  // As after a round trip through FieldsV1, which makes every number a double: 1500000 is 1.5e+06.
+  AsRead,  // As after a round trip through FieldsV1, where every number becomes a double: 1500000 is 1.5e+06.
 };
-// As errors show it: .spec.parts[id="p1"].qty
+// As shown in error messages: .spec.parts[id="p1"].qty
 std::string to_string(Path path, ShownNumbers numbers = ShownNumbers::AsIs);
 std::string to_string(const PathElement& element, ShownNumbers numbers = ShownNumbers::AsIs);
 
@@ -113,7 +113,7 @@ struct SetEntry;
 class FieldSet {
  public:
   FieldSet() = default;
-  // `entries` as described above: sorted, distinct, none of them empty.
+  // `entries` as described above: sorted, distinct, each a member or with children.
   explicit FieldSet(std::span<const SetEntry> entries)
       : entries_(entries.data()), count_(static_cast<uint32_t>(entries.size())) {}
 
@@ -122,19 +122,19 @@ class FieldSet {
   // Number of paths.
   size_t size() const;
 
-  // The entry of a child; null when there is none.
+  // The entry of a child, or null.
   const SetEntry* find(const PathElement& element) const;
   const SetEntry* find_field(std::string_view name) const { return find(PathElement::field(name)); }
   bool has(Path path) const;
-  // Everything of `other` is in this set.
+  // Whether every path of `other` is in this set.
   bool includes(FieldSet other) const;
 
-  // The same array: certainly equal, found without looking.
+  // Whether both are the same array, hence certainly equal; a cheap check without comparing entries.
   bool same(FieldSet other) const { return entries_ == other.entries_ && count_ == other.count_; }
   friend bool operator==(FieldSet a, FieldSet b);
 
-  // Calls visit(Path) for each member: at each node its members first, then below each child, in element order (the
-  // order in which Kubernetes lists conflicts).
+  // Calls visit(Path) for each member, in element order: at each node first its members, then everything below each
+  // child. This is the order in which Kubernetes lists conflicts.
   template <class Visit>
   void for_each(Visit&& visit) const;
 
@@ -160,25 +160,25 @@ static_assert(sizeof(SetEntry) == 32);
 
 inline std::span<const SetEntry> FieldSet::entries() const { return {entries_, count_}; }
 
-// Deep; sets that are equal have equal hashes.
+// Computed over the whole set; equal sets have equal hashes.
 uint64_t hash(FieldSet set);
 
-// Paths exactly: {a.b} - {a} = {a.b}. Results share what they can with their operands.
+// These compare exact paths: {a.b} - {a} = {a.b}. Results share memory with their operands where possible.
 FieldSet union_of(Arena& arena, FieldSet a, FieldSet b);
 FieldSet intersection(Arena& arena, FieldSet a, FieldSet b);
 FieldSet difference(Arena& arena, FieldSet a, FieldSet b);
-// Without b's paths and everything below them: {a.b} - {a} = {}.
+// Also removes everything below b's paths: {a.b} - {a} = {}.
 FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b);
 // The members of `set` at or below the paths of `roots`.
 FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots);
-// Only the members that have nothing below them.
+// Only the members with nothing below them.
 FieldSet leaves(Arena& arena, FieldSet set);
-// Deep: entries, texts, keys and values are all in `arena` afterwards.
+// Deep copy: entries, texts, keys and values are all in `arena` afterwards.
 FieldSet copy(Arena& arena, FieldSet set);
 FieldSet single(Arena& arena, Path path);
 
-// Collects the entries of one or more levels of a set that is being built and gives each level to the arena in
-// canonical order. Levels nest like calls: open(), add() the children (which may open() their own), close().
+// Collects the entries of one or more levels of a set under construction and moves each level to the arena in canonical
+// order. Levels nest like calls: open(), add() the children (which may open() their own), close().
 class SetBuilder {
  public:
   explicit SetBuilder(Arena& arena) : arena_(&arena) {}
@@ -187,44 +187,44 @@ class SetBuilder {
   SetBuilder& operator=(const SetBuilder&) = delete;
 
   size_t open() const { return count_; }
-  // An entry that is neither a member nor has children is left out.
+  // Skips an entry that is neither a member nor has children.
   void add(PathElement element, bool member, FieldSet children) {
     if (!member && children.empty()) return;
     if (count_ == capacity_) grow();
     new (&entries_[count_++]) SetEntry(element, member, children);
   }
-  // Of one element added twice, membership unites and the later children win when there are any.
+  // If an element was added twice, it is a member if either was, and the later non-empty children win.
   FieldSet close(size_t level);
-  // Of one element added twice, the bare member stays: how duplicated list items are owned.
+  // If an element was added twice, only the bare member is kept: this is how duplicate list items are owned.
   FieldSet close_items(size_t level);
 
  private:
-  enum class Twice : uint8_t { LaterWins, BareMember };
-  FieldSet close(size_t level, Twice twice);
+  enum class DuplicateElements : uint8_t { LaterWins, MemberOnly };
+  FieldSet close(size_t level, DuplicateElements twice);
   void grow();
   Arena* arena_;
   SetEntry* entries_ = nullptr;
   size_t count_ = 0, capacity_ = 0;
 };
 
-// FieldsV1 text. Members may come in any order; elements of unknown kinds are dropped with what is below them, and
-// what follows the object is ignored, as Kubernetes' reader does (structured-merge-diff v6.3.3). The error names the
-// byte or the element. Names without escapes point into `json`, which must live as long as the set.
+// Parses FieldsV1 text. Members may come in any order; elements of unknown kinds are dropped along with everything
+// below them, and anything after the object is ignored, like Kubernetes' reader (structured-merge-diff v6.3.3). The
+// error names the byte or the element. Names without escapes point into `json`, which must outlive the set.
 Result<FieldSet> parse_fields_v1(Arena& arena, std::string_view json);
-// The same from a decoded tree (a map, or raw JSON).
+// The same from a decoded tree (a map or raw JSON).
 Result<FieldSet> parse_fields_v1(Arena& arena, const Value& fields);
 // One member name such as k:{"name":"web"}; for tests and tools. Unknown kinds are an error here.
 Result<PathElement> parse_element(Arena& arena, std::string_view text);
 
 enum class MemberOrder : uint8_t {
   Canonical,  // As the engine writes it: built-in kinds.
-  Bytewise,   // Sorted by text: what remains of that order where a server holds the set as a plain JSON map.
+  Bytewise,   // Sorted by text: the order that results where a server holds the set as a plain JSON map.
 };
 void append_fields_v1(std::string& out, FieldSet set, MemberOrder order = MemberOrder::Canonical);
 std::string to_fields_v1(FieldSet set, MemberOrder order = MemberOrder::Canonical);
 
 namespace detail {
-// A path on the stack of whoever walks: grows by pushing.
+// A path that grows and shrinks while walking a tree.
 class PathStack {
  public:
   void push(const PathElement& element);

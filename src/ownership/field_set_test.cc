@@ -16,12 +16,12 @@ class FieldSets : public testing::Test {
   Arena arena_;
 };
 
-TEST_F(FieldSets, UnionHasThePathsOfBoth) {
+TEST_F(FieldSets, UnionContainsPathsOfBoth) {
   EXPECT_EQ(text(union_of(arena_, set(R"({"f:a":{"f:x":{}},"f:b":{}})"), set(R"({"f:a":{".":{},"f:y":{}},"f:c":{}})"))),
             R"({"f:a":{".":{},"f:x":{},"f:y":{}},"f:b":{},"f:c":{}})");
 }
 
-TEST_F(FieldSets, IntersectionTakesExactPaths) {
+TEST_F(FieldSets, IntersectionComparesExactPaths) {
   EXPECT_EQ(text(intersection(arena_, set(R"({"f:a":{"f:x":{}},"f:b":{}})"), set(R"({"f:a":{},"f:b":{"f:y":{}}})"))),
             "{}");
   EXPECT_EQ(
@@ -29,12 +29,12 @@ TEST_F(FieldSets, IntersectionTakesExactPaths) {
       R"({"f:a":{"f:x":{}},"f:b":{}})");
 }
 
-TEST_F(FieldSets, DifferenceOfAParentLeavesWhatIsBelowIt) {
+TEST_F(FieldSets, DifferenceWithParentKeepsChildren) {
   EXPECT_EQ(text(difference(arena_, set(R"({"f:a":{".":{},"f:x":{}}})"), set(R"({"f:a":{}})"))),
             R"({"f:a":{"f:x":{}}})");
 }
 
-TEST_F(FieldSets, RecursiveDifferenceOfAParentTakesWhatIsBelowIt) {
+TEST_F(FieldSets, RecursiveDifferenceWithParentRemovesChildren) {
   EXPECT_EQ(text(recursive_difference(arena_, set(R"({"f:a":{".":{},"f:x":{}},"f:b":{}})"), set(R"({"f:a":{}})"))),
             R"({"f:b":{}})");
   EXPECT_EQ(
@@ -46,7 +46,7 @@ TEST_F(FieldSets, LeavesAreMembersWithNothingBelow) {
   EXPECT_EQ(text(leaves(arena_, set(R"({"f:a":{".":{},"f:x":{}},"f:b":{}})"))), R"({"f:a":{"f:x":{}},"f:b":{}})");
 }
 
-TEST_F(FieldSets, HasAndIncludesLookAtMembersOnly) {
+TEST_F(FieldSets, HasAndIncludesConsiderOnlyMembers) {
   const FieldSet s = set(R"({"f:a":{"f:x":{},"k:{\"id\":1}":{".":{},"f:id":{}}}})");
   const PathElement a = PathElement::field("a"), x = PathElement::field("x");
   const PathElement ax[] = {a, x};
@@ -57,7 +57,7 @@ TEST_F(FieldSets, HasAndIncludesLookAtMembersOnly) {
   EXPECT_FALSE(set(R"({"f:a":{"f:x":{}}})").includes(s));
 }
 
-TEST_F(FieldSets, EqualSetsHaveEqualHashesWhereverTheyWereMade) {
+TEST_F(FieldSets, EqualSetsFromDifferentSourcesHaveEqualHashes) {
   const std::string json = R"({"f:a":{".":{},"k:{\"n\":80}":{}},"f:b":{"v:1.5":{}}})";
   const FieldSet a = set(json), b = set(json), other = set(R"({"f:a":{".":{}}})");
   EXPECT_FALSE(a.same(b));
@@ -66,7 +66,7 @@ TEST_F(FieldSets, EqualSetsHaveEqualHashesWhereverTheyWereMade) {
   EXPECT_FALSE(a == other);
 }
 
-TEST_F(FieldSets, ACopyStandsAlone) {
+TEST_F(FieldSets, CopyIsIndependentOfItsSource) {
   Arena mine;
   FieldSet copied;
   {
@@ -78,7 +78,7 @@ TEST_F(FieldSets, ACopyStandsAlone) {
   EXPECT_EQ(text(copied), R"({"f:spec":{"k:{\"name\":\"web\"}":{},"v:\"x\"":{}}})");
 }
 
-TEST_F(FieldSets, IterationListsMembersOfANodeBeforeWhatIsBelow) {
+TEST_F(FieldSets, IterationVisitsMembersOfANodeBeforeItsChildren) {
   std::string all;
   set(R"({"f:a":{"f:x":{}},"f:b":{}})").for_each([&](Path p) { all += to_string(p) + " "; });
   EXPECT_EQ(all, ".b .a.x ");
@@ -86,7 +86,7 @@ TEST_F(FieldSets, IterationListsMembersOfANodeBeforeWhatIsBelow) {
 
 TEST_F(FieldSets, SizeCountsPaths) { EXPECT_EQ(set(R"({"f:a":{".":{},"f:x":{}},"f:b":{}})").size(), 3u); }
 
-TEST_F(FieldSets, ElementsHaveAHumanForm) {
+TEST_F(FieldSets, ElementsHaveReadableText) {
   struct Row {
     const char *element, *as_is, *as_read;
   };

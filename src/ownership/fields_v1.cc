@@ -1,4 +1,5 @@
-// FieldsV1 text <-> sets, by hand on bytes: every write and every read of an object passes here.
+// Converts between FieldsV1 text and sets, hand-written on bytes: every read and write of an object passes through
+// here.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -6,7 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/limits.h"
+#include "base/strings.h"
+#include "base/text.h"
 #include "codec/codec.h"
 #include "ownership/deep.h"
 #include "ownership/field_set.h"
@@ -15,42 +19,12 @@ namespace holdfast::ownership {
 namespace {
 
 constexpr int kMaxDepth = limits::kFieldSetDepth;
-// From here on, recursion continues on a larger stack.
+// At this depth, recursion moves to a larger stack.
 constexpr int kDeep = 500;
-// Integers beyond this lose digits when they are read, since Kubernetes reads every number as a double.
+// Larger integers lose digits when read, since Kubernetes reads every number as a double.
 constexpr double kExactIntegers = 9007199254740992.0;
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-size_t put_rune(char* to, uint32_t rune) {
-  if (rune < 0x80) {
-    to[0] = static_cast<char>(rune);
-    return 1;
-  }
-  if (rune < 0x800) {
-    to[0] = static_cast<char>(0xc0 | (rune >> 6));
-    to[1] = static_cast<char>(0x80 | (rune & 0x3f));
-    return 2;
-  }
-  if (rune < 0x10000) {
-    to[0] = static_cast<char>(0xe0 | (rune >> 12));
-    to[1] = static_cast<char>(0x80 | ((rune >> 6) & 0x3f));
-    to[2] = static_cast<char>(0x80 | (rune & 0x3f));
-    return 3;
-  }
-  to[0] = static_cast<char>(0xf0 | (rune >> 18));
-  to[1] = static_cast<char>(0x80 | ((rune >> 12) & 0x3f));
-  to[2] = static_cast<char>(0x80 | ((rune >> 6) & 0x3f));
-  to[3] = static_cast<char>(0x80 | (rune & 0x3f));
-  return 4;
-}
-
-// Reads JSON from bytes: as much of it as FieldsV1 and the payloads of its elements need.
+// Parses JSON, as far as FieldsV1 and the payloads of its elements need it.
 class Reader {
  public:
   Reader(Arena& arena, std::string_view text)
@@ -69,7 +43,7 @@ class Reader {
   void skip_space() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
-  // The next byte that is not a space, 0 at the end; not consumed.
+  // The next non-space byte, or 0 at the end; not consumed.
   char peek() {
     if (at_ < end_ && static_cast<unsigned char>(*at_) > ' ') return *at_;
     skip_space();
@@ -89,7 +63,7 @@ class Reader {
     return true;
   }
 
-  // A string whose opening quote has been taken. Points into the text when there is no escape in it.
+  // The rest of a string after its opening quote. Points into the text if there are no escapes.
   std::string_view string_rest() {
     const char* begin = at_;
     for (; at_ < end_; ++at_) {
@@ -151,16 +125,15 @@ class Reader {
   Value number() {
     peek();
     const char* begin = at_;
-    while (at_ < end_ &&
-           (*at_ == '-' || *at_ == '+' || *at_ == '.' || *at_ == 'e' || *at_ == 'E' || (*at_ >= '0' && *at_ <= '9'))) {
+    while (at_ < end_ && (*at_ == '-' || *at_ == '+' || *at_ == '.' || *at_ == 'e' || *at_ == 'E' || is_digit(*at_))) {
       ++at_;
     }
     double d = 0;
     const char* digits = begin < at_ && *begin == '-' ? begin + 1 : begin;
-    const bool starts_well = digits < at_ && *digits >= '0' && *digits <= '9' &&
-                             !(*digits == '0' && digits + 1 < at_ && digits[1] >= '0' && digits[1] <= '9');
+    const bool starts_well =
+        digits < at_ && is_digit(*digits) && !(*digits == '0' && digits + 1 < at_ && is_digit(digits[1]));
     const char* dot = static_cast<const char*>(std::memchr(begin, '.', static_cast<size_t>(at_ - begin)));
-    const bool dot_last = dot != nullptr && (dot + 1 == at_ || dot[1] < '0' || dot[1] > '9');
+    const bool dot_last = dot != nullptr && (dot + 1 == at_ || !is_digit(dot[1]));
     const auto result = std::from_chars(begin, at_, d);
     if (!starts_well || dot_last || result.ec != std::errc() || result.ptr != at_) {
       at_ = begin;
@@ -228,8 +201,8 @@ class Reader {
 
  private:
   std::string_view string_with_escapes(const char* begin) {
-    // Unescaping never makes a text longer (\uXXXX becomes at most three bytes), so the rest of the string is room
-    // enough.
+    // Unescaping never makes a text longer (\uXXXX becomes at most three bytes), so the length of the rest of the
+    // string suffices.
     const char* close = at_;
     while (close < end_ && *close != '"') close += *close == '\\' ? 2 : 1;
     if (close >= end_) {
@@ -281,12 +254,12 @@ class Reader {
             if (low >= 0xdc00 && low < 0xe000) {
               rune = 0x10000 + ((rune - 0xd800) << 10) + (low - 0xdc00);
             } else {
-              count += put_rune(out + count, 0xfffd);
+              count = static_cast<size_t>(write_utf8(0xfffd, out + count) - out);
               rune = low;
             }
           }
           if (rune >= 0xd800 && rune < 0xe000) rune = 0xfffd;
-          count += put_rune(out + count, rune);
+          count = static_cast<size_t>(write_utf8(rune, out + count) - out);
           break;
         }
         default:
@@ -302,7 +275,7 @@ class Reader {
   uint32_t hex4(const char* limit) {
     uint32_t rune = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
-      const int digit = at_ < limit ? hex_digit(*at_) : -1;
+      const int digit = at_ < limit ? hex_value(*at_) : -1;
       if (digit < 0) {
         fail("a \\u escape without four hexadecimal digits");
         return 0;
@@ -328,7 +301,7 @@ struct ReadElement {
 
 PathElement no_element() { return PathElement::index(0); }
 
-// `text` is the member name, unescaped; it must live as long as the set.
+// `text` is the unescaped member name; it must outlive the set.
 ReadElement read_element(Arena& arena, std::string_view text, std::string& problem) {
   auto bad = [&](std::string what) {
     problem = std::move(what);
@@ -356,7 +329,7 @@ ReadElement read_element(Arena& arena, std::string_view text, std::string& probl
       auto finish = [&] {
         std::span<Member> key =
             arena.copy(many.empty() ? std::span<const Member>(few, count) : std::span<const Member>(many));
-        // Few, mostly in order already.
+        // There are few keys, mostly sorted already.
         if (key.size() > kUsual) {
           std::sort(key.begin(), key.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
         }
@@ -392,12 +365,9 @@ ReadElement read_element(Arena& arena, std::string_view text, std::string& probl
     case 'i': {
       std::string_view digits = payload;
       if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
-      int64_t index = 0;
-      const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-      if (digits.empty() || result.ec != std::errc() || result.ptr != digits.data() + digits.size()) {
-        return bad(std::string(text) + ": an index must be an integer");
-      }
-      return {ElementText::Element, PathElement::index(index)};
+      const std::optional<int64_t> index = parse_number<int64_t>(digits);
+      if (!index) return bad(std::string(text) + ": an index must be an integer");
+      return {ElementText::Element, PathElement::index(*index)};
     }
     default:
       return {ElementText::Unknown, no_element()};
@@ -419,7 +389,7 @@ class Parser {
   FieldSet level(int depth, bool& member) {
     if (depth != kDeep) return level_here(depth, member);
     FieldSet set;
-    if (!run_with_room([&] { set = level_here(depth, member); })) reader_.fail("nesting is too deep");
+    if (!run_with_large_stack([&] { set = level_here(depth, member); })) reader_.fail("nesting is too deep");
     return set;
   }
 
@@ -497,7 +467,7 @@ class TreeParser {
   FieldSet level(const Value& node, int depth, bool& member) {
     if (depth != kDeep) return level_here(node, depth, member);
     FieldSet set;
-    if (!run_with_room([&] { set = level_here(node, depth, member); })) problem_ = "nesting is too deep";
+    if (!run_with_large_stack([&] { set = level_here(node, depth, member); })) problem_ = "nesting is too deep";
     return set;
   }
 
@@ -535,7 +505,7 @@ class TreeParser {
 
 // ---- Writing ----
 
-// What a byte of text needs when it is written inside a JSON string.
+// How a byte of text must be written inside a JSON string.
 enum Escape : uint8_t { kPlain, kEscape, kHtml, kHigh };
 
 constexpr auto make_escapes() {
@@ -551,8 +521,8 @@ constexpr char kHex[] = "0123456789abcdef";
 
 constexpr size_t kLongestEscape = 6;
 
-// `text` as the content of a JSON string; its bytes above 0x7f pass as they are. There is room for kLongestEscape times
-// its length.
+// Writes `text` as the content of a JSON string; bytes above 0x7f are copied as they are. `to` must have room for
+// kLongestEscape times its length.
 char* write_escaped(std::string_view text, char* to) {
   for (const char letter : text) {
     const unsigned char c = static_cast<unsigned char>(letter);
@@ -588,26 +558,8 @@ void append_escaped(std::string& out, std::string_view text) {
   out.resize(static_cast<size_t>(write_escaped(text, out.data() + before) - out.data()));
 }
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none.
-size_t utf8_length(std::string_view text) {
-  auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  auto follows = [&](size_t i) { return i < text.size() && (at(i) & 0xc0) == 0x80; };
-  const unsigned char c = at(0);
-  if (c >= 0xc2 && c <= 0xdf) return follows(1) ? 2 : 0;
-  if (c >= 0xe0 && c <= 0xef) {
-    if (!follows(1) || !follows(2)) return 0;
-    if ((c == 0xe0 && at(1) < 0xa0) || (c == 0xed && at(1) > 0x9f)) return 0;
-    return 3;
-  }
-  if (c >= 0xf0 && c <= 0xf4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if ((c == 0xf0 && at(1) < 0x90) || (c == 0xf4 && at(1) > 0x8f)) return 0;
-    return 4;
-  }
-  return 0;
-}
-
-// A JSON string, quotes included; `html` also writes <, >, &, U+2028, U+2029 as escapes and bad UTF-8 as \ufffd.
+// Appends a JSON string with quotes; `html` also escapes <, >, &, U+2028 and U+2029, and replaces invalid UTF-8 by
+// \ufffd.
 void append_json_string(std::string& out, std::string_view text, bool html) {
   out += '"';
   if (!html) {
@@ -623,7 +575,8 @@ void append_json_string(std::string& out, std::string_view text, bool html) {
         continue;
       }
       if (kind == kHigh) {
-        length = utf8_length(text.substr(i));
+        const Rune rune = decode_rune(text, i);
+        length = rune.valid ? rune.length : 0;
         const bool separator =
             length == 3 && (text.substr(i, 3) == "\xe2\x80\xa8" || text.substr(i, 3) == "\xe2\x80\xa9");
         if (length != 0 && !separator) {
@@ -656,33 +609,18 @@ void append_json_string(std::string& out, std::string_view text, bool html) {
 }
 
 void append_number(std::string& out, double d) {
-  if (std::isnan(d) || std::isinf(d)) {
-    // JSON has no such number and no decoder makes one.
+  if (!std::isfinite(d)) {
+    // JSON cannot express such a number, and no decoder produces one.
     out += "null";
     return;
   }
-  char text[40];
-  const double magnitude = std::fabs(d);
-  const bool exponent = magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21);
-  const bool padded = magnitude > kExactIntegers && !exponent;
-  const auto format = exponent || padded ? std::chars_format::scientific : std::chars_format::fixed;
-  char* end = std::to_chars(text, text + sizeof text, d, format).ptr;
-  if (!padded) {
-    out.append(text, end);
-    return;
-  }
-  // The shortest digits that read back as the same number, and zeros up to the point.
-  char* e = std::find(text, end, 'e');
-  int power = 0;
-  std::from_chars(e + 2, end, power);
-  const size_t start = out.size();
-  std::copy_if(text, e, std::back_inserter(out), [](char c) { return c != '.'; });
-  out.append(static_cast<size_t>(power) + 1 + (d < 0 ? 1 : 0) - (out.size() - start), '0');
+  char text[codec::kMaxNumberText];
+  out.append(text, codec::write_float(d, codec::FloatText::Fields, text));
 }
 
 void append_integer(std::string& out, int64_t i) {
-  char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, i).ptr);
+  char digits[codec::kMaxNumberText];
+  out.append(digits, codec::write_int(i, digits));
 }
 
 void append_json(std::string& out, const Value& v) {
@@ -735,7 +673,7 @@ void append_json(std::string& out, const Value& v) {
   }
 }
 
-// The text of an element, not yet escaped as a member name.
+// The text of an element, before escaping it as a member name.
 void append_element_text(std::string& out, const PathElement& e) {
   switch (e.kind()) {
     case PathElement::Kind::Field:

@@ -1,4 +1,4 @@
-// FieldsV1 from anyone: never crashes, and what it accepts is written in one form that reads back as the same set.
+// Arbitrary FieldsV1 input: never crashes, and accepted input is written in one form that parses to the same set.
 #include <cstdlib>
 
 #include "ownership/field_set.h"
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string written = to_fields_v1(*set);
   const Result<FieldSet> back = parse_fields_v1(arena, written);
   if (!back) std::abort();
-  // Bytes that are no UTF-8 are replaced once, so strings are compared from then on.
+  // Invalid UTF-8 is replaced on the first write, so texts are compared after that.
   if (to_fields_v1(*back) != written &&
       to_fields_v1(*parse_fields_v1(arena, to_fields_v1(*back))) != to_fields_v1(*back))
     std::abort();

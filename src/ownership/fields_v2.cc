@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "base/varint.h"
 #include "codec/codec.h"
 #include "ownership/fields_v2_codes.h"
 #include "ownership/fields_v2_names.h"
@@ -22,26 +23,26 @@ namespace {
 
 enum NodeType : uint8_t { kField = 1, kKey = 2, kValue = 3, kIndex = 4, kSelf = 5 };
 constexpr uint8_t kTypeMask = 0x07;
-constexpr uint8_t kHasChildren = 0x08;   // NameTable and on: children follow.
-constexpr uint8_t kAlsoMember = 0x10;    // The same, with kHasChildren: the element itself is a member too.
-constexpr uint8_t kSharesPrefix = 0x20;  // CodedNames, of a field: it begins like the field before it.
-// Of a text that is not spelled in the code of words.
-enum Spelling : uint8_t { kWrittenOut, kInHex, kInAlphabet };
+constexpr uint8_t kHasChildren = 0x08;   // NameTable and later: children follow.
+constexpr uint8_t kAlsoMember = 0x10;    // NameTable and later, with kHasChildren: the element itself is a member too.
+constexpr uint8_t kSharesPrefix = 0x20;  // CodedNames, for a field: shares a prefix with the preceding field.
+// For a text that is not in the Words code.
+enum Spelling : uint8_t { kPlainText, kInHex, kInAlphabet };
 
 enum ValueTag : uint8_t { kNull, kFalse, kTrue, kInteger, kDouble, kText, kList, kMap };
 
 constexpr uint32_t kFixedNames = std::size(kFieldsV2Names);
-// Texts longer than this are never looked up: comparing them costs more than it saves, and the table stays small.
+// Longer texts are never looked up: comparing them costs more than it saves, and the table stays small.
 constexpr size_t kMaxTableText = 128;
-// Names a table can hold; what comes later is written out each time.
+// Maximum number of names in a table; later names are written out each time.
 constexpr uint32_t kMaxNames = 8192;
 static_assert(kMaxNames << 1 <= 1 << 14, "a number takes at most two bytes");
 
-// As deep as FieldsV1 is read: each form is turned into the other.
+// The same depth as FieldsV1, since each form is converted to the other.
 constexpr int kMaxDepth = limits::kFieldSetDepth;
 constexpr double kExactIntegers = 9007199254740992.0;
 
-// --- Finding a text's number ----------------------------------------------------------------------------------------
+// --- Looking up a text's number --------------------------------------------------------------------------------------
 
 template <class Word>
 inline uint64_t load(const char* from) {
@@ -50,8 +51,8 @@ inline uint64_t load(const char* from) {
   return word;
 }
 
-// A text's first and last bytes and its length: all of it when it is short, and most of what distinguishes texts when
-// it is not.
+// A text's first and last bytes and its length: the entire text if it is short, otherwise most of what distinguishes
+// texts.
 struct Words {
   uint64_t first = 0, last = 0;
   uint32_t length = 0;
@@ -75,7 +76,7 @@ struct Words {
     const uint64_t x = (first ^ (last * 0x9e3779b97f4a7c15ull) ^ length) * 0xff51afd7ed558ccdull;
     return static_cast<uint32_t>(x >> 32);
   }
-  // Equal words: equal texts?
+  // Whether texts with equal words are equal.
   static bool same(std::string_view a, std::string_view b) {
     return a.size() <= 16 || std::memcmp(a.data() + 8, b.data() + 8, a.size() - 16) == 0;
   }
@@ -102,7 +103,7 @@ const FixedNames& fixed_names() {
   return names;
 }
 
-// The names of one set that is being written. Slots of earlier sets are distinguished by their generation.
+// The names of the set being written. Slots of earlier sets are recognized by their generation.
 class NameTable {
  public:
   void start() {
@@ -113,7 +114,7 @@ class NameTable {
     }
   }
 
-  // Its number; or, when it has none yet, kMaxNames or above, and it gets the next number.
+  // The text's number. If it has none yet, assigns the next one and returns kMaxNames.
   uint32_t find_or_add(std::string_view text) {
     const Words words(text);
     const uint32_t hash = words.hash();
@@ -161,28 +162,28 @@ class NameTable {
   uint32_t generation_ = 0;
 };
 
-// --- Spelling a text --------------------------------------------------------------------------------------------
+// --- Encoding a text --------------------------------------------------------------------------------------------
 
-// How a name that is in no table is written: the shortest way.
-struct Spelled {
+// The shortest encoding of a name that is not in the table.
+struct EncodedText {
   uint64_t head = 0;  // A varint.
-  size_t bytes = 0;   // Behind the head.
+  size_t bytes = 0;   // Following the head.
   bool coded = false;
   TextCode code = TextCode::Words;
 
   size_t total() const { return (head < 0x80 ? 1 : head < 0x4000 ? 2 : 10) + bytes; }
 };
 
-Spelled spell(std::string_view text) {
+EncodedText spell(std::string_view text) {
   const uint64_t length = text.size();
-  Spelled best{.head = length << 4 | kWrittenOut << 2 | 3, .bytes = length};
+  EncodedText best{.head = length << 4 | kPlainText << 2 | 3, .bytes = length};
   if (length > kMaxCodedText) return best;
   uint64_t lanes = 0;
   for (const char c : text) lanes += text_codes().lanes[static_cast<unsigned char>(c)];
   const auto consider = [&](TextCode code, uint64_t head) {
     const uint64_t bits = lanes >> (static_cast<unsigned>(code) * TextCodes::kLane) & ((1u << TextCodes::kLane) - 1);
     if (bits >= TextCodes::kUnfit) return;
-    const Spelled coded{.head = head, .bytes = (bits + 7) / 8, .coded = true, .code = code};
+    const EncodedText coded{.head = head, .bytes = (bits + 7) / 8, .coded = true, .code = code};
     if (coded.total() < best.total()) best = coded;
   };
   consider(TextCode::Words, length << 2 | 1);
@@ -191,30 +192,30 @@ Spelled spell(std::string_view text) {
   return best;
 }
 
-// At most what one byte says, and never a part of a character.
+// The length of the common prefix: at most what fits into one byte, and never splitting a UTF-8 character.
 size_t shared_prefix(std::string_view before, std::string_view name) {
   const size_t most = std::min({before.size(), name.size(), size_t{0x7f}});
   size_t shared = 0;
   while (shared < most && before[shared] == name[shared]) ++shared;
-  while (shared > 0 && shared < name.size() && (static_cast<unsigned char>(name[shared]) & 0xc0) == 0x80) --shared;
+  while (shared > 0 && shared < name.size() && continues_character(name[shared])) --shared;
   return shared;
 }
 
-// How a field's name is written that is in no table and comes after `before`.
-struct SpelledName {
-  size_t shared = 0;  // So many bytes are those of the field before; 0: it stands alone.
-  Spelled rest;
+// The encoding of a field name that is not in the table and follows the field `before`.
+struct EncodedName {
+  size_t shared = 0;  // Number of leading bytes taken from the preceding field, or 0.
+  EncodedText rest;
 };
-SpelledName spell_after(std::string_view before, std::string_view name) {
-  const Spelled whole = spell(name);
+EncodedName encode_name_after(std::string_view before, std::string_view name) {
+  const EncodedText whole = spell(name);
   if (const size_t shared = shared_prefix(before, name); shared >= 2) {
-    const Spelled rest = spell(name.substr(shared));
+    const EncodedText rest = spell(name.substr(shared));
     if (1 + rest.total() < whole.total()) return {shared, rest};
   }
   return {0, whole};
 }
 
-// Packs codes, highest bit first; what is left of the last byte is zero.
+// Packs codes, highest bit first; the last byte is padded with zeros.
 size_t encode_text(TextCode code, std::string_view text, char* to) {
   const auto& letters = text_codes().letters[static_cast<size_t>(code)];
   uint64_t held = 0;
@@ -263,12 +264,8 @@ class Writer {
     buffer_[used_++] = static_cast<char>(b);
   }
   void varint(uint64_t n) {
-    room(10);
-    while (n >= 0x80) {
-      buffer_[used_++] = static_cast<char>(n | 0x80);
-      n >>= 7;
-    }
-    buffer_[used_++] = static_cast<char>(n);
+    room(kMaxVarint);
+    used_ = static_cast<size_t>(write_varint(n, buffer_ + used_) - buffer_);
   }
   void zigzag(int64_t n) { varint((static_cast<uint64_t>(n) << 1) ^ static_cast<uint64_t>(n >> 63)); }
   void bytes(std::string_view text) {
@@ -304,7 +301,7 @@ class Writer {
     }
   }
 
-  void spelled(const Spelled& how, std::string_view text) {
+  void spelled(const EncodedText& how, std::string_view text) {
     varint(how.head);
     if (!how.coded) return bytes(text);
     room(how.bytes);
@@ -321,7 +318,7 @@ class Writer {
         byte(kInteger);
         return zigzag(v.as_int());
       case Value::Kind::Double: {
-        // 80.0 is 80: equal elements have equal bytes. -0 prints differently and stays what it is.
+        // 80.0 is 80: equal elements have equal bytes. -0 prints differently and is kept.
         const double d = v.as_double();
         if (d == std::floor(d) && std::abs(d) <= kExactIntegers && !(d == 0 && std::signbit(d))) {
           byte(kInteger);
@@ -349,7 +346,7 @@ class Writer {
   }
 
   void map(const Value& v) {
-    // Their order does not count, so that bytes are equal when sets are.
+    // Sorted, so that equal sets have equal bytes.
     std::vector<const Member*> sorted;
     for (const Member& member : v.members()) sorted.push_back(&member);
     std::sort(sorted.begin(), sorted.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
@@ -395,7 +392,7 @@ class Writer {
 
   void children(FieldSet set) {
     varint(set.entries().size());
-    std::string_view before;  // The field before, which this one may begin like.
+    std::string_view before;  // The preceding field, with which this one may share a prefix.
     for (const SetEntry& entry : set.entries()) {
       uint8_t head = type_of(entry.element);
       if (entry.child_count != 0) head |= entry.member ? kHasChildren | kAlsoMember : kHasChildren;
@@ -410,13 +407,13 @@ class Writer {
     }
   }
 
-  // Most nodes of most sets: no more than one look at the room that is left.
+  // The most frequent case by far: checks the remaining room only once.
   void field(uint8_t head, std::string_view name, std::string_view before) {
     if (name.size() > kMaxTableText) {
       byte(head);
       return text(name);
     }
-    room(1 + 10 + kMaxTableText);
+    room(1 + kMaxVarint + kMaxTableText);
     const uint32_t number = names_.find_or_add(name);
     if (number < kMaxNames) {
       buffer_[used_++] = static_cast<char>(head);
@@ -430,7 +427,7 @@ class Writer {
       return;
     }
     if constexpr (layout == FieldsV2Layout::CodedNames) {
-      const SpelledName how = spell_after(before, name);
+      const EncodedName how = encode_name_after(before, name);
       buffer_[used_++] = static_cast<char>(how.shared != 0 ? head | kSharesPrefix : head);
       if (how.shared != 0) varint(how.shared);
       spelled(how.rest, name.substr(how.shared));
@@ -472,10 +469,10 @@ class Writer {
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-// Bytes, numbers and texts of a set, in order. After a failure everything reads as nothing.
+// The bytes, numbers and texts of a set, in order. After a failure, all reads return nothing.
 class Input {
  public:
-  // Texts that are not in `bytes` as they are lie in `texts`.
+  // Texts that are not verbatim in `bytes` are allocated in `texts`.
   Input(std::string_view bytes, Arena& texts)
       : start_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()), texts_(texts) {}
 
@@ -484,7 +481,7 @@ class Input {
     if (error_ != nullptr) return;
     error_ = what;
     error_at_ = at_;
-    at_ = end_;  // Everything that reads on finds nothing.
+    at_ = end_;  // Further reads find nothing.
   }
 
   size_t left() const { return static_cast<size_t>(end_ - at_); }
@@ -527,7 +524,7 @@ class Input {
     at_ += count;
     return result;
   }
-  // A count of things that take at least `each` bytes.
+  // A count of items that take at least `each` bytes.
   uint64_t count(uint64_t n, uint64_t each) {
     if (n > left() / each) {
       fail("a count beyond the end");
@@ -536,7 +533,7 @@ class Input {
     return n;
   }
 
-  // A text that is written out. FieldsV1 could not say what is not UTF-8.
+  // A text that is written out. FieldsV1 cannot represent invalid UTF-8.
   std::string_view literal(uint64_t length) {
     const std::string_view result = bytes(length);
     unsigned char high = 0;
@@ -567,14 +564,14 @@ class Input {
     }
     return with_number(layout == FieldsV2Layout::CodedNames ? spelled(n) : literal(n >> 1));
   }
-  // A value's, which is never coded: values distinguish objects, and compression of many objects finds them more easily
-  // where they start at a byte.
+  // A value's text is never coded: values differ between objects, and compressing many objects works better if they
+  // start on a byte boundary.
   template <FieldsV2Layout layout>
   std::string_view value_text() {
     return text<layout == FieldsV2Layout::CodedNames ? FieldsV2Layout::NameTable : layout>();
   }
 
-  // A field's name that begins like `before`.
+  // A field name that shares a prefix with `before`.
   std::string_view continued(std::string_view before) {
     const uint64_t shared = varint();
     const uint64_t head = varint();
@@ -601,7 +598,7 @@ class Input {
     return text;
   }
 
-  // A text of CodedNames, behind its head.
+  // A text of CodedNames, after its head.
   std::string_view spelled(uint64_t head) {
     const std::string_view text = spelled_so(head);
     if (written_ != nullptr && spell(text).head != head) fail("a text that could be shorter");
@@ -610,7 +607,7 @@ class Input {
   std::string_view spelled_so(uint64_t head) {
     if ((head & 2) == 0) return decoded(TextCode::Words, head >> 2);
     switch (head >> 2 & 3) {
-      case kWrittenOut:
+      case kPlainText:
         return literal(head >> 4);
       case kInHex:
         return decoded(TextCode::Hex, head >> 4);
@@ -647,7 +644,7 @@ class Input {
       bits -= letter.bits;
       held &= (uint64_t{1} << bits) - 1;
     }
-    // Whole bytes that were read ahead are not this text's.
+    // Unread the whole bytes that were read ahead.
     at -= bits / 8;
     if ((held >> (bits / 8 * 8)) != 0) fail("bits after a text");
     if (error_ == nullptr) at_ = at;
@@ -671,7 +668,7 @@ class Input {
   size_t name_count_ = 0, name_capacity_ = kFewNames;
   std::vector<std::string_view> more_names_;
   Arena& texts_;
-  NameTable* written_ = nullptr;  // Set: texts must be written as a Writer with this table does.
+  NameTable* written_ = nullptr;  // If set, texts must be encoded exactly as a Writer with this table does.
 };
 
 class Reader : protected Input {
@@ -737,7 +734,7 @@ class Reader : protected Input {
         uint64_t bits = 0;
         for (int i = 7; i >= 0; --i) bits = bits << 8 | static_cast<uint8_t>(raw[static_cast<size_t>(i)]);
         const double d = std::bit_cast<double>(bits);
-        // Neither can be said in FieldsV1.
+        // FieldsV1 cannot represent these.
         if (!std::isfinite(d)) fail("a number that is not finite");
         return Value::number(d);
       }
@@ -821,7 +818,7 @@ class Reader : protected Input {
     return error_ != nullptr ? FieldSet{} : FieldSet(std::span<const SetEntry>(list, n));
   }
 
-  // `self`: the first node says that the parent is a member too.
+  // `self` is set if the first node marks the parent as a member too.
   FieldSet nodes_plain(uint64_t claimed, int depth, bool& self) {
     if (depth > kMaxDepth) {
       fail("nested too deeply");
@@ -860,9 +857,9 @@ class Reader : protected Input {
   Arena& arena_;
 };
 
-// --- To FieldsV1, without a set in between --------------------------------------------------------------------------
+// --- To FieldsV1, without an intermediate set -----------------------------------------------------------------------
 
-// Whether a text is in a JSON string as it is, HTML's characters included.
+// Whether a text needs no escaping in a JSON string, including HTML's characters.
 bool is_plain_text(std::string_view text) {
   bool plain = true;
   for (char c : text) {
@@ -871,8 +868,8 @@ bool is_plain_text(std::string_view text) {
   return plain;
 }
 
-// The length of the FieldsV1 text of a set whose bytes are those that Writer gives for it. Reads what is in nearly
-// every set, as TextWriter does; what else comes along is a failure.
+// Computes the length of a set's FieldsV1 text if its bytes are exactly those that Writer produces. Like TextWriter,
+// handles only what occurs in nearly every set and fails on anything else.
 class Measurer : Reader {
  public:
   Measurer(Arena& arena, std::string_view bytes) : Reader(arena, bytes) {
@@ -890,7 +887,7 @@ class Measurer : Reader {
  private:
   static constexpr auto kLayout = FieldsV2Layout::CodedNames;
 
-  // With its braces: {"f:a":{},"f:b":{".":{},"f:c":{}}}.
+  // The length of a level including its braces: {"f:a":{},"f:b":{".":{},"f:c":{}}}.
   size_t level(int depth) {
     if (depth > kMaxDepth) fail("nested too deeply");
     const uint64_t n = count(varint(), 2);
@@ -924,7 +921,7 @@ class Measurer : Reader {
     const char* const start = at_;
     const std::string_view name = continues ? continued(before) : text<kLayout>();
     if (error_ == nullptr && (continues || !numbered)) {
-      const SpelledName how = spell_after(before, name);
+      const EncodedName how = encode_name_after(before, name);
       if (name.size() > kMaxTableText || !is_plain_text(name) || (how.shared != 0) != continues ||
           (continues && how.shared != static_cast<uint8_t>(*start)))
         fail("an unusual name");
@@ -952,7 +949,7 @@ class Measurer : Reader {
     return fail("an unusual element"), 0;
   }
 
-  // Its quotes are escaped: it stands inside a name.
+  // Its quotes are escaped, since it is inside a member name.
   size_t text_length(std::string_view text) {
     if (!is_plain_text(text)) fail("a text to escape");
     return text.size() + std::string_view("\\\"\\\"").size();
@@ -976,8 +973,8 @@ class Measurer : Reader {
   }
 };
 
-// Writes what is in nearly every set: fields, and keys and values made of plain texts, integers, booleans and null.
-// Whatever else comes along is a failure.
+// Handles what occurs in nearly every set: fields, and keys and values made of plain texts, integers, booleans and
+// null. Fails on anything else.
 class TextWriter : Input {
  public:
   TextWriter(std::string_view bytes, Arena& texts, codec::Sink& out) : Input(bytes, texts), out_(out) {}
@@ -995,7 +992,7 @@ class TextWriter : Input {
   std::string_view plain_text(Of what) {
     const char* const before = at_;
     const std::string_view result = what == Of::Name ? text<kLayout>() : value_text<kLayout>();
-    // Names of the fixed table are plain, and what is repeated was examined when it came first.
+    // Names of the fixed table are plain, and repeated names were checked on their first occurrence.
     const bool repeated = error_ == nullptr && (static_cast<unsigned char>(*before) & 1) == 0;
     if (!repeated && !is_plain_text(result)) fail("a text to escape");
     return result;
@@ -1010,7 +1007,7 @@ class TextWriter : Input {
     std::memcpy(to, bytes.data(), bytes.size());
     to += bytes.size();
   }
-  // A text inside of a member name: its quotes are escaped.
+  // A text inside a member name: its quotes are escaped.
   void quoted(std::string_view text) {
     char* to = out_.room(text.size() + 4);
     put(to, "\\\"");

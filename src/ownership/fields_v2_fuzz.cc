@@ -1,5 +1,5 @@
-// FieldsV2 from anyone: never crashes, and what it accepts says the same after writing it again. As FieldsV1 it says
-// the same from the first reading on, which takes integers beyond 2^53 as doubles, as Kubernetes does.
+// Arbitrary FieldsV2 input: never crashes, and accepted input is unchanged by a round trip. Converted to FieldsV1, it
+// is unchanged after the first parse, which turns integers beyond 2^53 into doubles, as Kubernetes does.
 #include <cstdlib>
 
 #include "ownership/fields_v2.h"

@@ -1,5 +1,5 @@
-// The texts that every FieldsV2 name table begins with. Part of the format (docs/formats/fieldsv2.md): a position never
-// changes; new texts need a new version byte. The first 64 take one byte, the rest two.
+// The texts at the start of every FieldsV2 name table. Part of the format (docs/formats/fieldsv2.md): a position never
+// changes, and new texts need a new version byte. The first 64 take one byte, the rest two.
 #pragma once
 
 #include <string_view>

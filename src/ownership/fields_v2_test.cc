@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "base/strings.h"
 #include "ownership/fields_v2_codes.h"
 #include "ownership/fields_v2_names.h"
 
@@ -17,11 +18,7 @@ constexpr FieldsV2Layout kLayouts[] = {FieldsV2Layout::Plain, FieldsV2Layout::Na
 
 std::string hex(std::string_view bytes) {
   std::string out;
-  for (unsigned char c : bytes) {
-    if (!out.empty()) out += ' ';
-    out += "0123456789abcdef"[c >> 4];
-    out += "0123456789abcdef"[c & 15];
-  }
+  for (const char& c : bytes) out += (out.empty() ? "" : " ") + to_hex({&c, 1});
   return out;
 }
 
@@ -51,7 +48,7 @@ constexpr RoundTrip kRoundTrips[] = {
     {"a keyed item with a null key", R"({"f:l":{"k:{\"a\":null}":{".":{}}}})"},
 };
 
-TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
+TEST(FieldsV2Test, SetsSurviveARoundTripInEveryLayout) {
   for (const RoundTrip& test : kRoundTrips) {
     SCOPED_TRACE(test.name);
     Arena arena;
@@ -63,7 +60,7 @@ TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
       std::string direct = "before ";
       append_fields_v1_of(bytes, direct);
       EXPECT_EQ(direct, "before " + v1);
-      // Only what we write is measured, and not everything of that.
+      // Only the layout that we write can be measured, and not every set in it.
       const std::optional<size_t> measured = measure_fields_v2(bytes);
       EXPECT_EQ(measured.value_or(v1.size()), v1.size());
       if (layout != FieldsV2Layout::CodedNames) EXPECT_EQ(measured, std::nullopt);
@@ -76,7 +73,7 @@ TEST(FieldsV2Test, EverySetComesBackInEveryLayout) {
   }
 }
 
-TEST(FieldsV2Test, MeasuresWhatMostObjectsHave) {
+TEST(FieldsV2Test, MeasuresTypicalSets) {
   for (
       const char* fields : {
           R"({})",
@@ -91,7 +88,7 @@ TEST(FieldsV2Test, MeasuresWhatMostObjectsHave) {
   }
 }
 
-TEST(FieldsV2Test, MeasuresOnlyTheBytesThatWeWrite) {
+TEST(FieldsV2Test, MeasuresOnlyCanonicalBytes) {
   const auto bytes = [](std::initializer_list<int> list) {
     std::string result;
     for (const int byte : list) result += static_cast<char>(byte);
@@ -104,7 +101,7 @@ TEST(FieldsV2Test, MeasuresOnlyTheBytesThatWeWrite) {
   const std::string longer = bytes({3, 1, 1, 4 << 4 | 3, 't', 'e', 'a', 'm'});
   ASSERT_TRUE(parse_fields_v2(arena, longer));
   EXPECT_EQ(measure_fields_v2(longer), std::nullopt);
-  // "spec", which every table begins with, as a text.
+  // "spec", which is in the fixed table, written as text.
   const std::string named = bytes({3, 1, 1, 4 << 4 | 3, 's', 'p', 'e', 'c'});
   ASSERT_TRUE(parse_fields_v2(arena, named));
   EXPECT_EQ(measure_fields_v2(named), std::nullopt);
@@ -174,7 +171,7 @@ std::string set_of(std::string_view field, const std::vector<std::string>& names
   return text + "}}";
 }
 
-// What docs/formats/fieldsv2.md promises of names that are in no table.
+// The size promised by docs/formats/fieldsv2.md for names that are not in the table.
 TEST(FieldsV2Test, NamesOutsideTheTableShrinkByTwoFifths) {
   std::mt19937 random(1);
   const auto pick = [&](std::string_view alphabet, size_t length) {
@@ -218,32 +215,32 @@ struct Bad {
   const char* error;
 };
 
-TEST(FieldsV2Test, BadBytesAreRefusedWithTheirPlace) {
+TEST(FieldsV2Test, ErrorsNameThePosition) {
   const Bad cases[] = {
       {"nothing", "", "truncated at byte 0"},
       {"an unknown version", bytes_of({9, 0}), "unknown version at byte 0"},
-      {"cut in the middle", bytes_of({2, 1, 1, 9, 'a', 'b'}), "a length beyond the end at byte 4"},
+      {"truncated", bytes_of({2, 1, 1, 9, 'a', 'b'}), "a length beyond the end at byte 4"},
       {"more children than bytes", bytes_of({2, 0x7f, 1, 0}), "a count beyond the end at byte 2"},
       {"a huge count", bytes_of({1, 0xff, 0xff, 0xff, 0xff, 0x0f}), "a count beyond the end at byte 6"},
       {"a number of more than 64 bits", bytes_of({2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
        "a number is too large at byte 11"},
       {"an unknown type", bytes_of({2, 1, 6, 0}), "an unknown type of element at byte 2"},
-      {"a name that is not there", bytes_of({2, 1, 1, 0xa0, 0x04}), "a name that is not in the table at byte 5"},
+      {"a name that is not in the table", bytes_of({2, 1, 1, 0xa0, 0x04}), "a name that is not in the table at byte 5"},
       {"fields out of order", bytes_of({2, 2, 1, 3, 'b', 1, 3, 'a'}), "elements out of order at byte 8"},
       {"a field twice", bytes_of({2, 2, 1, 3, 'b', 1, 0xa0, 0x04}), "elements out of order at byte 8"},
-      {"children announced, none there", bytes_of({2, 1, 9, 3, 'a', 0}),
+      {"children announced, but none present", bytes_of({2, 1, 9, 3, 'a', 0}),
        "children announced, but none there at byte 6"},
       {"an infinite number", bytes_of({2, 1, 3, 4, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f}),
        "a number that is not finite at byte 12"},
       {"a name that is not UTF-8", bytes_of({2, 1, 1, 5, 'a', 0x86}), "a text that is not UTF-8 at byte 6"},
-      {"bytes behind the set", bytes_of({2, 0, 0}), "bytes after the set at byte 2"},
-      {"coded: cut in the middle", bytes_of({3, 1, 1, 0x21, 0x55}), "a length beyond the end at byte 4"},
-      {"coded: bits behind a text", bytes_of({3, 1, 1, 5, 0x7f}), "bits after a text at byte 4"},
-      {"coded: an unknown spelling", bytes_of({3, 1, 1, 0x1f, 0}), "an unknown spelling of a text at byte 4"},
-      {"coded: a name that continues nothing", bytes_of({3, 1, 0x21, 2, 5, 0}),
+      {"trailing bytes", bytes_of({2, 0, 0}), "bytes after the set at byte 2"},
+      {"coded: truncated", bytes_of({3, 1, 1, 0x21, 0x55}), "a length beyond the end at byte 4"},
+      {"coded: trailing bits after a text", bytes_of({3, 1, 1, 5, 0x7f}), "bits after a text at byte 4"},
+      {"coded: an unknown encoding", bytes_of({3, 1, 1, 0x1f, 0}), "an unknown spelling of a text at byte 4"},
+      {"coded: a shared prefix without a preceding field", bytes_of({3, 1, 0x21, 2, 5, 0}),
        "a name that continues nothing at byte 5"},
-      {"coded: a key that continues", bytes_of({3, 1, 0x22, 0}), "an unknown type of element at byte 3"},
-      {"a continued name in version 2", bytes_of({2, 1, 0x21, 0}), "an unknown type of element at byte 3"},
+      {"coded: a key with a shared prefix", bytes_of({3, 1, 0x22, 0}), "an unknown type of element at byte 3"},
+      {"a shared prefix in version 2", bytes_of({2, 1, 0x21, 0}), "an unknown type of element at byte 3"},
       {"plain: the root as a member", bytes_of({1, 2, 5, 1, 1, 'a', 0}), "the root cannot be a member at byte 7"},
       {"plain: a length that does not fit", bytes_of({1, 1, 3, 9, 0, 0}), "a length that does not fit at byte 5"},
   };
@@ -256,7 +253,7 @@ TEST(FieldsV2Test, BadBytesAreRefusedWithTheirPlace) {
   }
 }
 
-TEST(FieldsV2Test, NestingBeyondReasonIsRefused) {
+TEST(FieldsV2Test, RejectsExcessiveNesting) {
   std::string deep = bytes_of({2});
   for (int i = 0; i < 100000; ++i) deep += bytes_of({1, 9, 0});
   deep += bytes_of({1, 1, 0});
@@ -266,7 +263,7 @@ TEST(FieldsV2Test, NestingBeyondReasonIsRefused) {
   EXPECT_NE(set.error().message.find("nested too deeply"), std::string::npos);
 }
 
-TEST(FieldsV2Test, WhatFieldsV1TakesFieldsV2Takes) {
+TEST(FieldsV2Test, AcceptsTheSameDepthAsFieldsV1) {
   for (const bool beyond : {false, true}) {
     const size_t levels = limits::kFieldSetDepth + (beyond ? 1 : 0);
     std::string json;
@@ -320,7 +317,7 @@ FieldSet random_set(Arena& arena, std::mt19937& random, int depth) {
   return builder.close(level);
 }
 
-TEST(FieldsV2Test, RandomSetsComeBackAndEqualSetsHaveEqualBytes) {
+TEST(FieldsV2Test, RandomSetsSurviveARoundTripAndEqualSetsHaveEqualBytes) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -331,7 +328,7 @@ TEST(FieldsV2Test, RandomSetsComeBackAndEqualSetsHaveEqualBytes) {
       Result<FieldSet> back = parse_fields_v2(arena, bytes);
       ASSERT_TRUE(back) << back.error().message;
       ASSERT_TRUE(*back == set);
-      // By way of FieldsV1, whose values are read again.
+      // Through FieldsV1, where values are parsed again.
       const std::string text = to_fields_v1(set);
       Result<FieldSet> again = parse_fields_v1(arena, text);
       ASSERT_TRUE(again) << again.error().message;

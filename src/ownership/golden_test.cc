@@ -1,19 +1,20 @@
-// The recordings of a real kube-apiserver (tests/golden/apply), run through the field manager without a server.
+// Recordings of a real kube-apiserver (tests/golden/apply), run through the field manager without a server.
 //
-// Each recorded answer is the truth that the next step starts from: the object and managedFields in it are the live
-// ones. An apply then gets the recorded configuration, an update the recorded result as its new object, and what comes
-// out must be the recorded managedFields, or the recorded error. Defaults, validation and everything else a server does
-// to an object are not under test here; steps that only a server can answer are skipped and counted.
+// Each recorded response is the starting point of the next step: its object and managedFields become the live ones. An
+// apply then gets the recorded configuration, an update the recorded result as its new object, and the outcome must be
+// the recorded managedFields or the recorded error. Defaulting, validation and everything else a server does to an
+// object are not tested here; steps that only a server can answer are skipped and counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
 #include <sstream>
 
+#include "base/api_version.h"
+#include "base/files.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
@@ -22,14 +23,7 @@
 namespace holdfast::ownership {
 namespace {
 
-std::string read(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// What Go prints for an empty value: fields without omitempty.
+// What Go prints for an empty value: the fields without omitempty.
 Value zero_of(Arena& arena, const types::Type& type) {
   MapBuilder map(arena);
   for (const types::Field* f : type.members) {
@@ -134,7 +128,7 @@ Target target_of(std::string_view path) {
   return t;
 }
 
-std::string api_version(const Target& t) { return t.group.empty() ? t.version : t.group + "/" + t.version; }
+std::string api_version(const Target& t) { return api_version_of(t.group, t.version); }
 
 std::vector<std::string_view> resets(const Target& t, bool custom, std::string_view kind) {
   if (t.subresource == "status") {
@@ -148,7 +142,7 @@ std::vector<std::string_view> resets(const Target& t, bool custom, std::string_v
 
 class Player {
  public:
-  explicit Player(const std::filesystem::path& file) : text_(read(file)) {
+  explicit Player(const std::filesystem::path& file) : text_(*read_file(file)) {
     Result<Value> root = codec::decode_json(arena_, text_);
     EXPECT_TRUE(root.ok());
     root_ = *root;
@@ -181,7 +175,7 @@ class Player {
     if (sent == nullptr) sent = request.get("body", "cbor");
     Value from_text;
     if (const std::string_view text = request.text_at("body", "text"); sent == nullptr && !text.empty()) {
-      // Text that is not YAML is the server's to refuse.
+      // Text that is not YAML is for the server to reject.
       const bool json = request.text_at("headers", "Content-Type") == "application/json";
       Result<Value> read = json ? codec::decode_json(arena_, text) : codec::decode_yaml(arena_, text);
       if (read && read->is_map()) {
@@ -209,14 +203,14 @@ class Player {
     const bool dry = t.query.contains("dryRun");
     if (writes && !t.plural.empty()) {
       if (sent == nullptr) {
-        pass_over("the body is no JSON");
+        pass_over("the body is not JSON");
         if (code < 300 && !dry) unknown_.insert(key_of(t, t.name));
       } else if (body != nullptr || code < 300) {
         const bool listed = step.text_at("extract", "managed") == "metadata.managedFields";
         write(t, request, *sent, whole ? body : nullptr, listed ? response.get("extract", "managed") : nullptr, code);
       }
     }
-    // Whatever object a response shows is what is in the server now.
+    // An object in a response is the object as currently stored.
     if (whole && code < 300 && !dry && body->get("metadata", "uid") != nullptr && body->text_at("kind") != "Scale") {
       remember(t, *body);
     }
@@ -240,7 +234,7 @@ class Player {
     }
   }
 
-  // Times in recordings are <time:N>: N seconds after 2020 keep their order.
+  // Times in recordings are <time:N>: N seconds after 2020, to preserve their order.
   Result<Managed> decode(const Value& list) {
     ListBuilder out(arena_);
     for (const Value& item : list.items()) {
@@ -317,19 +311,19 @@ class Player {
 
   void pass_over(const std::string& why) { ++passed_over[why]; }
 
-  // `body` is the recorded answer, `managed` the part of it that was recorded alone; either may be missing.
+  // `body` is the recorded response, `managed` the part of it that was recorded separately; either may be missing.
   void write(const Target& t, const Value& recorded, const Value& sent, const Value* body, const Value* managed,
              int64_t code) {
     const std::string_view type = recorded.text_at("headers", "Content-Type");
     const bool apply = type.starts_with("application/apply-patch");
     const std::string name(t.name.empty() ? sent.text_at("metadata", "name") : std::string_view(t.name));
     const std::string key = key_of(t, name);
-    if (unknown_.contains(key)) return pass_over("what is live was not recorded");
-    // Until a response says otherwise.
+    if (unknown_.contains(key)) return pass_over("the live object was not recorded");
+    // Until a later response shows the object.
     const bool dry = t.query.contains("dryRun");
     if (body == nullptr && code < 300 && !dry) unknown_.insert(key);
 
-    // Scale is another kind; kinds of several versions need conversion that is a server's.
+    // Scale is a different kind; kinds with several versions need the server's conversion.
     const std::unique_ptr<FieldManager> manager =
         t.subresource == "scale" || t.plural == "horizontalpodautoscalers" ? nullptr : manager_for(t);
     if (manager == nullptr) return pass_over("kind " + t.group + "/" + t.plural + " " + t.subresource);
@@ -349,7 +343,7 @@ class Player {
     } else {
       result = check_update(*manager, t, live, who, type, sent, body, managed);
     }
-    // Where the response is not whole, continue with what we made ourselves, if no server would have added to it.
+    // If the response is incomplete, continue with our own result, provided that no server would have added to it.
     const bool ours = customs_.contains(t.group + "/" + t.plural) || t.plural == "configmaps";
     if (body == nullptr && result && ours && !dry) {
       const std::string_view uid[] = {"metadata", "uid"};
@@ -379,7 +373,7 @@ class Player {
                          .force = force != t.query.end() && force->second != "false" && force->second != "0",
                          .now = {kNow, 0}};
     if (live == nullptr && !t.subresource.empty()) {
-      pass_over("a subresource of nothing");
+      pass_over("a subresource of an object that does not exist");
       return std::nullopt;
     }
     Result<ApplyResult> result = manager.apply(arena_, request);
@@ -395,7 +389,7 @@ class Player {
                       message.starts_with("metadata.managedFields must be nil") ||
                       message.starts_with("failed to create typed patch");
     if (!ours) {
-      pass_over("refused by the server: " + std::string(message.substr(0, 40)));
+      pass_over("rejected by the server: " + std::string(message.substr(0, 40)));
       return std::nullopt;
     }
     EXPECT_FALSE(result.ok()) << message;
@@ -414,11 +408,12 @@ class Player {
     return std::nullopt;
   }
 
-  // Of custom resources and ConfigMaps: everything but metadata and status, which other writers and the server change.
+  // For custom resources and ConfigMaps: compares everything but metadata and status, which other writers and the
+  // server change.
   void expect_object(const Target& t, const Value& got, const Value& want) {
     const bool custom = customs_.contains(t.group + "/" + t.plural);
     if (!t.subresource.empty() || (!custom && t.plural != "configmaps")) return;
-    // A null where there is no type is dropped on every read, one in a ConfigMap's data is "".
+    // Nulls without a type are dropped on every read; a null in a ConfigMap's data becomes "".
     const Value filled = without_nulls(defaulted(t, got));
     for (const Member& m : want.members()) {
       if (m.key == "metadata" || m.key == "status" || (m.key == "data" && has_null(got))) continue;
@@ -432,7 +427,7 @@ class Player {
   std::optional<Stored> check_update(const FieldManager& manager, const Target& t, const Stored* live,
                                      std::string_view who, std::string_view type, const Value& sent, const Value* body,
                                      const Value* managed) {
-    // What a server sets beside the client is owned by no one, and the response does not distinguish it.
+    // Nobody owns the fields that the server itself sets, and the response does not distinguish them.
     static const std::set<std::string> kServerFills = {"services", "persistentvolumeclaims", "namespaces", "jobs"};
     if (kServerFills.contains(t.plural)) {
       pass_over("server fills " + t.plural);
@@ -440,7 +435,7 @@ class Player {
     }
     const bool replaces = type == "application/json";
     Value object;
-    // To a custom resource a server adds nothing but defaults, so what was sent is nearer to the truth.
+    // The server adds only defaults to a custom resource, so the request body is the better source.
     const bool custom = customs_.contains(t.group + "/" + t.plural) && t.subresource.empty();
     if (body != nullptr && !(custom && replaces)) {
       object = *body;
@@ -475,7 +470,7 @@ class Player {
     return Stored{result.object, result.managed};
   }
 
-  // "add" or, without a value, "remove" of a JSON patch.
+  // A JSON patch's "add", or "remove" if there is no value.
   Value patched(const Value& at, std::string_view path, const Value* value) {
     if (path.empty()) return *value;
     path.remove_prefix(1);
@@ -534,7 +529,7 @@ class Player {
     return out.build();
   }
 
-  // What was recorded has been read once, which rounds large integers.
+  // Recorded sets have been parsed once, which rounds large integers.
   std::string as_read(FieldSet set) { return to_fields_v1(*parse_fields_v1(arena_, to_fields_v1(set))); }
 
   void expect_managed(const Managed& got, const Value& list) {
@@ -566,7 +561,7 @@ class Player {
   std::map<std::string, std::shared_ptr<Custom>> customs_;
 };
 
-TEST(Golden, EveryRecordedApplyAndUpdateGivesTheRecordedOwnership) {
+TEST(Golden, RecordedAppliesAndUpdatesGiveRecordedOwnership) {
   const std::filesystem::path folder = std::filesystem::path(HOLDFAST_SOURCE_DIR) / "tests/golden/apply";
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());

@@ -48,12 +48,12 @@ std::string manager_text(const ManagerEntry& entry) {
 
 namespace {
 
-// What both forms of a list have in common: checks, and "the later counts".
+// What both forms of a list have in common: the checks, and that the later of two entries wins.
 class Reader {
  public:
   Reader(const ManagedOptions& options, size_t count) : options_(options) { managed_.reserve(count); }
 
-  // Everything but the fields; the form of these comes back.
+  // Reads everything but the fields; returns the format of the fields.
   Result<Unit> open(std::string_view operation, std::string_view api_version, std::string_view form) {
     entry_ = {};
     if (operation == "Apply") {
@@ -82,7 +82,7 @@ class Reader {
 
   void close() {
     ++count_;
-    ManagerEntry* const known = twin();
+    ManagerEntry* const known = same_manager_entry();
     if (known == nullptr) {
       managed_.push_back(entry_);
       if (!by_identity_.empty()) by_identity_.emplace(identity_text(entry_), managed_.size() - 1);
@@ -97,8 +97,9 @@ class Reader {
  private:
   std::string position() const { return std::to_string(count_); }
 
-  // The entry of the same manager. A few are compared; a list of thousands, which no real client sends, has a table.
-  ManagerEntry* twin() {
+  // An earlier entry of the same manager. Linear for a few entries; a list of thousands, which no real client sends,
+  // uses a table.
+  ManagerEntry* same_manager_entry() {
     constexpr size_t kFew = 32;
     if (managed_.size() < kFew) {
       const auto found = std::find_if(managed_.begin(), managed_.end(),
@@ -114,7 +115,7 @@ class Reader {
 
   const ManagedOptions& options_;
   Managed managed_;
-  std::unordered_map<std::string, size_t, KeyHash> by_identity_;  // Empty: there are few.
+  std::unordered_map<std::string, size_t, KeyHash> by_identity_;  // Empty if there are few.
   ManagerEntry entry_;
   size_t count_ = 0;
 };
@@ -134,7 +135,7 @@ Result<Managed> decode_managed(Arena& arena, const Value& list, const ManagedOpt
     if (form == kFieldsV2) {
       const std::string_view text = item.text_at("fieldsV2");
       const std::optional<std::string> bytes = base64_decode(text);
-      if (!bytes) return bad_request("error decoding set: fieldsV2 is no base64");
+      if (!bytes) return bad_request("error decoding set: fieldsV2 is not valid base64");
       step = bytes->empty() ? Result<Unit>(Unit{})
                             : reader.fields(parse_fields_v2(arena, arena.copy(std::string_view(*bytes))));
     } else if (const Value* fields = item.find("fieldsV1"); fields != nullptr && !fields->is_null()) {
@@ -200,7 +201,7 @@ void sort_managed(Managed& managed) {
     if (a.api_version != b.api_version) return a.api_version < b.api_version;
     return a.subresource < b.subresource;
   };
-  // Few entries, mostly in order.
+  // Few entries, mostly sorted.
   for (size_t i = 1; i < managed.size(); ++i) {
     for (size_t j = i; j > 0 && before(managed[j], managed[j - 1]); --j) std::swap(managed[j], managed[j - 1]);
   }

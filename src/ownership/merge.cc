@@ -10,14 +10,14 @@ class MergeWalk {
   explicit MergeWalk(Arena& arena) : arena_(arena) {}
 
   Value node(const MergeType& type, const Value& live, const Value& config) {
-    // Of two values of different kinds the configuration's decides how the node is seen.
+    // If the values have different kinds, the configuration's decides how the node is treated.
     const uint8_t kind = handled(pick(type, config));
     const bool map = kind == MergeType::kMap;
     const Value::Kind wanted = map ? Value::Kind::Map : Value::Kind::List;
     const bool l = live.kind() == wanted && live.count() != 0, c = config.kind() == wanted && config.count() != 0;
     const bool atomic = map ? type.atomic_map : type.atomic_list;
     if (kind == MergeType::kScalar || atomic || (!l && !c)) {
-      // The live value itself where they are equal, which makes comparing the result with it cheap.
+      // If they are equal, return the live value itself, which makes comparing the result with it cheap.
       return equal(live, config) ? live : config;
     }
     if (!c) return live;
@@ -62,8 +62,8 @@ class MergeWalk {
     return Value::map(arena_, std::span<const Member>(out, count));
   }
 
-  // Whether both have the same items in the same order, each once: mostly they do.
-  static bool line_up(const ItemIndex& live, const ItemIndex& config) {
+  // Whether both have the same items in the same order without duplicates, which is the common case.
+  static bool same_order(const ItemIndex& live, const ItemIndex& config) {
     if (live.count() != config.count()) return false;
     for (size_t i = 0; i < live.count(); ++i) {
       if (live.find(config.element(i), i) != i || live.copies(i) != 1) return false;
@@ -83,15 +83,15 @@ class MergeWalk {
     return out == nullptr ? live : Value::list({out, li.size()});
   }
 
-  // The order of the result: the configuration's where items are shared, the live one's between them.
+  // The order of the result: that of the configuration for shared items, with the other live items kept between them.
   Value items(const MergeType& type, const Value& live, const Value& config) {
     const std::span<const Value> li = live.items(), ci = config.items();
     const ItemIndex l(arena_, type, li), c(arena_, type, ci);
-    if (line_up(l, c)) return pairs(type, live, config);
+    if (same_order(l, c)) return pairs(type, live, config);
 
-    // Positions in the configuration whose items are live too, in its order.
+    // Positions in the configuration of items that are also live, in its order.
     std::vector<uint32_t> shared;
-    // For each item of the configuration its place in the live list, and the other way round; npos when there is none.
+    // The position of each item of the configuration in the live list, and vice versa; kNone if there is none.
     std::vector<uint32_t> in_live(ci.size(), kNone), in_config(li.size(), kNone);
     bool aligned = li.size() >= ci.size();
     for (size_t j = 0; j < ci.size(); ++j) {
@@ -108,11 +108,11 @@ class MergeWalk {
     std::vector<bool> emitted(ci.size(), false);
     std::vector<Value> out;
     out.reserve(li.size() + ci.size());
-    size_t next = 0;  // In `shared`.
+    size_t next = 0;  // Position in `shared`.
     auto emit_config = [&](size_t j) {
       emitted[j] = true;
       const uint32_t i = in_live[j];
-      // Live duplicates are not merged with: one item, the configuration's, takes their place.
+      // Duplicate live items are not merged with: the configuration's single item replaces them.
       const bool merges = i != kNone && l.copies(i) == 1;
       out.push_back(merges ? node(*type.item, li[i], ci[j]) : ci[j]);
     };
@@ -123,7 +123,7 @@ class MergeWalk {
           ++i, ++j, ++next;
           continue;
         }
-        // A shared item whose turn has not come.
+        // A shared item that comes later in the configuration's order.
         if (in_config[i] != kNone && next < shared.size() && shared[next] != in_config[i]) {
           ++i;
           continue;

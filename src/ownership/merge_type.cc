@@ -10,7 +10,7 @@
 namespace holdfast::ownership {
 namespace {
 
-// Kubernetes' converter knows this one by name too (kube-openapi schemaconv).
+// Kubernetes' converter also special-cases this type by name (kube-openapi schemaconv).
 constexpr std::string_view kRawExtension = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 struct Untyped {
@@ -28,14 +28,14 @@ const Untyped& untyped() {
   return types;
 }
 
-// Kept out of the functions that return their addresses.
+// At namespace scope because functions return their addresses.
 const Value kEmptyText = Value::string("");
 const Value kZero = Value::integer(0);
 const Value kFalse = Value::boolean(false);
 const Value kNull = Value::null();
 const Value kEmptyStruct = Value::empty_map();
 
-// What OpenAPI says of a built-in field that Go always writes: its default is the zero value.
+// The default that OpenAPI implies for a built-in field that Go always writes: the zero value.
 const Value* implied_default(const types::Field& field) {
   if (field.pointer || field.omit_empty || field.omit_zero || field.type == nullptr) return nullptr;
   switch (field.type->shape) {
@@ -52,7 +52,7 @@ const Value* implied_default(const types::Field& field) {
   }
 }
 
-// A field without a pointer that Go leaves out when it is zero cannot show a default of zero.
+// A non-pointer field that Go omits when zero cannot have a visible default of zero.
 const Value* visible_default(const types::Field& field) {
   const Value* value = field.default_value;
   if (value == nullptr || !value->is_scalar()) return nullptr;
@@ -61,7 +61,7 @@ const Value* visible_default(const types::Field& field) {
   return zero && field.omit_empty && !field.pointer ? nullptr : value;
 }
 
-// What Go writes for a field of a built-in type that holds nothing; null where it writes nothing.
+// What Go writes for an empty field of a built-in type; null if it writes nothing.
 const Value* written_zero(const types::Field& field) {
   if (field.omit_zero || field.type == nullptr) return nullptr;
   // Go's omitempty does not apply to structs.
@@ -85,7 +85,7 @@ bool MergeType::has_declared_key_default(size_t position) const {
 }
 
 struct MergeTypes::State {
-  using Key = std::pair<const types::Type*, int>;  // And the override of its map kind.
+  using Key = std::pair<const types::Type*, int>;  // With the override of its map kind.
   static constexpr int kNoOverride = -1;
 
   std::mutex mutex;
@@ -128,7 +128,7 @@ struct MergeTypes::State {
       case types::Shape::Double:
         return scalar(out, ScalarKind::Numeric);
       case types::Shape::String:
-        // Only plain strings and base64 are strings to the engine; a text of any other format is any scalar.
+        // Only plain strings and base64 are strings to the engine; a string of any other format may be any scalar.
         return scalar(out, type.format.empty() || type.format == "byte" ? ScalarKind::String : ScalarKind::Untyped);
       case types::Shape::Bytes:
       case types::Shape::Duration:
@@ -149,7 +149,7 @@ struct MergeTypes::State {
       case types::Shape::SchemaOrBool:
       case types::Shape::SchemaOrArray:
       case types::Shape::SchemaOrStringArray:
-        // OpenAPI states no type for these.
+        // OpenAPI declares no type for these.
         out = untyped().deduced;
         out.holds_raw = type.shape != types::Shape::IntOrString;  // Defaults, enums and examples of a schema.
         return;
@@ -190,7 +190,7 @@ struct MergeTypes::State {
         defaults[i] = default_of(*type.element, *field);
       }
     }
-    out.keys_as_written = type.list_keys;
+    out.keys_in_schema_order = type.list_keys;
     out.keys = arena.copy(std::span<const std::string_view>(keys));
     out.key_defaults = std::span<const Value* const>(defaults, keys.size());
   }
@@ -207,7 +207,7 @@ struct MergeTypes::State {
     std::vector<MergeField> fields;
     fields.reserve(type.members.size());
     for (const types::Field* member : type.members) {
-      // Fields of ours are taken out of a body before it gets here.
+      // Our own fields are removed from a body before it gets here.
       if (!member->exists(nullptr)) continue;
       const int override = member->overrides_map_kind ? static_cast<int>(member->map_kind) : kNoOverride;
       const MergeType* field_type = member->type == nullptr ? &untyped().deduced : reference(*member->type, override);
@@ -234,7 +234,7 @@ struct MergeTypes::State {
     out.slots = std::span<const uint16_t>(slots, slot_count);
   }
 
-  // Marks every type from which a raw value can be reached, so that objects of other types are not searched for one.
+  // Marks every type from which a raw value can be reached, so that other types are not searched for one.
   void mark_raw() {
     for (bool changed = true; changed;) {
       changed = false;

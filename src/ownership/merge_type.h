@@ -1,10 +1,10 @@
 // Types as the merge engine sees them, made from types::Type.
 //
-// The engine asks three things of a type: which of scalar, list and map a value may be, whether lists and maps are one
-// piece (atomic) or many, and what type a member or item has. A MergeType answers them without looking further: field
-// level overrides are resolved, fields are found by one hash.
+// The engine needs to know three things about a type: whether a value may be a scalar, list or map, whether lists and
+// maps are atomic or granular, and the type of each member or item. A MergeType has these precomputed: field-level
+// overrides are resolved, and fields are found with a single hash lookup.
 //
-// Private to the module, except that MergeTypes is what a FieldManager is made with.
+// Private to the module, except that a FieldManager is constructed with MergeTypes.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,14 @@ struct MergeType;
 struct MergeField {
   std::string_view name;
   const MergeType* type;
-  const Value* default_value;  // For a key of a list that is left out.
+  const Value* default_value;  // For a list key that is omitted.
   // What an absent field reads back as: a declared scalar default, or what Go writes for the zero value (null for a
-  // list,
-  // {} for a struct). Null where it stays absent, and where only the schema of a custom resource can tell.
+  // list, {} for a struct). Null if it stays absent, or if only the schema of a custom resource can tell.
   const Value* value_when_absent;
 };
 
 struct MergeType {
-  // What a value may be; several at once for untyped values.
+  // The kinds a value may have; several at once for untyped values.
   static constexpr uint8_t kMap = 1, kScalar = 2, kList = 4;
   uint8_t offers = 0;
 
@@ -42,22 +41,22 @@ struct MergeType {
 
   bool atomic_list = true;
   bool atomic_map = false;
-  // The element's type is written in place rather than referred to by name.
+  // The element's type is inlined rather than referenced by name.
   bool element_in_place = false;
-  // RawExtension or apiextensions' JSON may stand here or below: values need unfolding first.
+  // A RawExtension or apiextensions JSON may occur here or below: values must be unfolded first.
   bool holds_raw = false;
 
-  const MergeType* item = nullptr;                         // Of a list.
-  std::span<const std::string_view> keys = {};             // Of a keyed list, ascending; a list without keys is a set.
-  std::span<const Value* const> key_defaults = {};         // Beside `keys`; null where there is none.
-  std::span<const std::string_view> keys_as_written = {};  // For messages.
-  const MergeType* element = nullptr;                      // Of undeclared members; null: there may be none.
+  const MergeType* item = nullptr;                  // Of a list.
+  std::span<const std::string_view> keys = {};      // Of a keyed list, ascending. A list without keys is a set.
+  std::span<const Value* const> key_defaults = {};  // Parallel to `keys`; null where there is no default.
+  std::span<const std::string_view> keys_in_schema_order = {};  // For messages.
+  const MergeType* element = nullptr;                           // Of undeclared members; null if they are not allowed.
 
   std::span<const MergeField> fields = {};
-  std::span<const uint16_t> slots = {};  // Open addressing by field_hash: position in `fields` + 1, 0 is free.
+  std::span<const uint16_t> slots = {};  // Open addressing by field_hash: position in `fields` + 1, 0 if free.
 
-  // Whether the key at this position of `keys` has a default of its own, rather than the zero value that OpenAPI
-  // implies for what Go always writes.
+  // Whether the key at this position of `keys` has an explicit default, rather than the zero value that OpenAPI implies
+  // for fields Go always writes.
   bool has_declared_key_default(size_t position) const;
 
   const MergeField* find(std::string_view name) const {
@@ -69,18 +68,19 @@ struct MergeType {
     }
     return nullptr;
   }
-  // The type of a member; null when it may not be there.
+  // The type of a member, or null if it is not allowed.
   const MergeType* member(std::string_view name, bool& declared) const {
     const MergeField* field = find(name);
     declared = field != nullptr;
     return declared ? field->type : element;
   }
 
-  // A map without fields whose members are deduced: reconciling with a changed schema leaves it alone.
+  // A map without declared fields whose members have the deduced type: reconciling with a changed schema leaves it
+  // alone.
   bool is_deduced_map() const;
 
   static size_t field_hash(std::string_view name) {
-    // Length, ends and middle tell the names of one struct apart; a clash costs one comparison.
+    // Length, ends and middle distinguish the field names of one struct; a collision costs one comparison.
     const size_t n = name.size();
     if (n == 0) return 0;
     const auto at = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(name[i])); };
@@ -89,7 +89,7 @@ struct MergeType {
   }
 };
 
-// Which of the alternatives applies to a value: its own if the type offers it, else all of them.
+// The alternatives that apply to a value: its own kind if the type allows it, else all of them.
 inline uint8_t pick(const MergeType& type, const Value& value) {
   uint8_t own = 0;
   switch (value.kind()) {
@@ -106,14 +106,14 @@ inline uint8_t pick(const MergeType& type, const Value& value) {
   }
   return (type.offers & own) != 0 ? own : type.offers;
 }
-// Of several alternatives, the one that is handled: map, else scalar, else list.
+// The alternative that is used if there are several: map, then scalar, then list.
 inline uint8_t handled(uint8_t alternatives) {
   if (alternatives & MergeType::kMap) return MergeType::kMap;
   if (alternatives & MergeType::kScalar) return MergeType::kScalar;
   return MergeType::kList;
 }
 
-// The merge types made so far from one family of types. Thread-safe; what it returns lives as long as it does.
+// The merge types created so far from one family of types. Thread-safe; returned references are valid for its lifetime.
 class MergeTypes {
  public:
   MergeTypes();
@@ -123,7 +123,7 @@ class MergeTypes {
 
   const MergeType& of(const types::Type& type);
 
-  // Of objects whose schema is not known: maps granular, lists atomic.
+  // For objects without a known schema: maps granular, lists atomic.
   static const MergeType& deduced();
   static const MergeType& untyped_atomic();
 
@@ -132,7 +132,7 @@ class MergeTypes {
   std::unique_ptr<State> state_;
 };
 
-// Those of the catalog, shared by every FieldManager: the types they are made from live forever.
+// Those of the catalog, shared by every FieldManager; the underlying types are never destroyed.
 MergeTypes& builtin_merge_types();
 
 }  // namespace holdfast::ownership

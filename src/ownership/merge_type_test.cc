@@ -1,11 +1,10 @@
-// Every built-in kind is seen by the engine as Kubernetes sees it: tests/vectors/ownership/builtin_schema.json is what
-// its converter (kube-openapi schemaconv) makes of the OpenAPI v3 documents that kube-apiserver v1.36 serves.
+// The engine treats every built-in kind as Kubernetes does: tests/vectors/ownership/builtin_schema.json is what its
+// converter (kube-openapi schemaconv) produces from the OpenAPI v3 documents served by kube-apiserver v1.36.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "base/files.h"
 #include "codec/json.h"
 #include "ownership/merge_type.h"
 #include "ownership/smd_schema.h"
@@ -59,12 +58,11 @@ class Comparer {
   std::set<std::pair<const MergeType*, const MergeType*>> seen_;
 };
 
-TEST(MergeTypes, BuiltInKindsAreSeenAsKubernetesSeesThem) {
-  std::ifstream in(HOLDFAST_SOURCE_DIR "/tests/vectors/ownership/builtin_schema.json");
-  std::stringstream text;
-  text << in.rdbuf();
+TEST(MergeTypes, BuiltInKindsMatchKubernetes) {
+  const Result<std::string> text = read_file(HOLDFAST_SOURCE_DIR "/tests/vectors/ownership/builtin_schema.json");
+  ASSERT_TRUE(text.ok());
   Arena arena;
-  const Result<Value> root = codec::decode_json(arena, arena.copy(std::string_view(text.str())));
+  const Result<Value> root = codec::decode_json(arena, *text);
   ASSERT_TRUE(root.ok());
   SchemaLoader loader(arena, *root);
   MergeTypes theirs;

@@ -1,5 +1,5 @@
-// The operations of a merge engine on the objects that bench/merge_inputs.py writes, and the cost of looking for unset
-// markers. bench/peer/engine does the same operations with the Go engine.
+// The merge engine's operations on the objects written by bench/merge_inputs.py, and the cost of searching for unset
+// markers. bench/peer/engine runs the same operations with the Go engine.
 //
 //   ownership_bench FOLDER [seconds per case]
 //
@@ -8,11 +8,11 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <vector>
 
+#include "base/files.h"
 #include "codec/codec.h"
 #include "ownership/engine.h"
 #include "ownership/ownership.h"
@@ -23,14 +23,10 @@ namespace holdfast::ownership {
 namespace {
 
 std::string read(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) {
-    std::fprintf(stderr, "ownership_bench: cannot read %s\n", path.c_str());
-    std::exit(1);
-  }
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  Result<std::string> text = read_file(path);
+  if (text) return std::move(*text);
+  std::fprintf(stderr, "ownership_bench: %s\n", text.error().message.c_str());
+  std::exit(1);
 }
 
 Value load(Arena& arena, const std::filesystem::path& path) {
@@ -103,7 +99,7 @@ void apply(Arena& arena, const SameVersions& versions, State& state, const Value
 }
 
 // The configuration with a marker for one in `apart` of the scalars that can have one.
-Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Value& v, int apart, int& scalars) {
+Value with_sampled_markers(Arena& arena, const MergeType& type, const Value& v, int apart, int& scalars) {
   if (v.is_map() && (type.offers & MergeType::kMap) != 0 && !type.atomic_map) {
     MapBuilder out(arena);
     for (const Member& m : v.members()) {
@@ -113,7 +109,7 @@ Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Val
       if (!fixed && m.value.is_scalar() && ++scalars % apart == 0) {
         out.add(m.key, with_member(arena, Value::empty_map(), kUnsetKey, Value::string(kUnsetValue)));
       } else {
-        out.add(m.key, fixed ? m.value : with_markers_here_and_there(arena, *child, m.value, apart, scalars));
+        out.add(m.key, fixed ? m.value : with_sampled_markers(arena, *child, m.value, apart, scalars));
       }
     }
     return out.build();
@@ -121,7 +117,7 @@ Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Val
   if (v.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list && !type.keys.empty()) {
     ListBuilder out(arena);
     for (const Value& item : v.items()) {
-      Value marked = with_markers_here_and_there(arena, *type.item, item, apart, scalars);
+      Value marked = with_sampled_markers(arena, *type.item, item, apart, scalars);
       for (const std::string_view key : type.keys) {
         if (const Value* value = item.find(key)) marked = with_member(arena, marked, key, *value);
       }
@@ -132,7 +128,7 @@ Value with_markers_here_and_there(Arena& arena, const MergeType& type, const Val
   return v;
 }
 
-// The mean, as Go's benchmarks give it, so that a busy machine slows both alike.
+// The mean, like Go's benchmarks, so that a busy machine slows both alike.
 double nanoseconds(double seconds, const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
   work();
@@ -167,7 +163,7 @@ int run(int argc, char** argv) {
   for (std::string name; std::getline(cases, name);) {
     const MergeType& type = types.of(*schema.named(name));
     const SameVersions versions(type);
-    // Two parses: equal objects that share no memory.
+    // Parsed twice: equal objects that share no memory.
     const std::filesystem::path file = folder / (name + ".yaml");
     const Value first = load(data, file), second = load(data, file);
     const std::string problem = validate(type, first, Duplicates::Tolerated);
@@ -205,7 +201,7 @@ int run(int argc, char** argv) {
       update(arena, versions, state, first, "controller", versions.v1);
       update(arena, versions, state, second, "other-controller", versions.v2);
     });
-    // One manager applies what it applied before: without markers, with a few, and with many.
+    // A manager applies its last configuration again: without markers, with a few, and with many.
     auto again = [&](const char* operation, const Value& before, const Value& config) {
       State applied;
       apply(data, versions, applied, before, "controller");
@@ -218,11 +214,11 @@ int run(int argc, char** argv) {
     again("ApplyAgain", first, second);
     for (const auto& [operation, apart] : {std::pair("ApplyAgainUnset", 20), std::pair("ApplyAgainUnsetMany", 4)}) {
       int scalars = 0;
-      const Value marked = with_markers_here_and_there(data, type, first, apart, scalars);
+      const Value marked = with_sampled_markers(data, type, first, apart, scalars);
       again(operation, marked, marked);
     }
-    // The same with owners read from the pool and put back into it, as a server does: into an empty one each time, and
-    // into one that holds the sets already.
+    // The same with owners read from the pool and interned again, as a server does: once into an empty pool each time,
+    // and once into a pool that already has the sets.
     auto through_pool = [&](Pool& pool) {
       Arena arena;
       State state;

@@ -21,21 +21,21 @@
 
 namespace holdfast::ownership {
 
-// --- What is allocated for each set, object and manager -------------------------------------------------------------
+// --- Allocations per set, object and manager ------------------------------------------------------------------------
 
 // One set, or fields that are not a set. Followed by the bytes.
 struct FieldsBlock {
   enum Flags : uint8_t {
-    kIsSet = 1,     // FieldsV2; else FieldsV1 text or other bytes as found.
+    kIsSet = 1,     // FieldsV2; otherwise FieldsV1 text or other bytes as found.
     kInterned = 2,  // In the table.
     kHot = 4,       // Its text is, or was, in the cache of hot texts.
   };
   std::atomic<uint32_t> users;
-  uint32_t hash;         // Of the plain bytes; places it in its table.
+  uint32_t hash;         // Of the plain bytes; determines its place in the table.
   uint32_t plain_bytes;  // FieldsV2, or as found.
-  uint32_t kept_bytes;   // Behind this header.
-  uint32_t v1_bytes;     // Of the text, as we write it.
-  uint16_t dictionary;   // 0: kept plain.
+  uint32_t kept_bytes;   // Following this header.
+  uint32_t v1_bytes;     // Length of the FieldsV1 text, as we write it.
+  uint16_t dictionary;   // 0 if the bytes are kept plain.
   std::atomic<uint8_t> flags;
 
   bool is_set() const { return (flags.load(std::memory_order_relaxed) & kIsSet) != 0; }
@@ -48,11 +48,11 @@ static_assert(sizeof(FieldsBlock) == 24);
 
 namespace {
 
-// Time of one entry, in four bytes for all times from 1970 to 2106; others are part of the manager's text.
+// The time of an entry in four bytes, for all times from 1970 to 2106; other times are part of the manager's text.
 constexpr uint32_t kTimeInManager = 0;
 
 struct OwnerRecord {
-  FieldsBlock* fields;  // Null: the entry has none.
+  FieldsBlock* fields;  // Null if the entry has none.
   uint32_t manager;
   uint32_t time;
 };
@@ -71,8 +71,8 @@ static_assert(sizeof(OwnersBlock) == 8);
 
 namespace {
 
-// One more user, unless there is none left.
-bool add_user_unless_dead(std::atomic<uint32_t>& users) {
+// Adds a user, unless the count is zero.
+bool add_user_if_alive(std::atomic<uint32_t>& users) {
   uint32_t n = users.load(std::memory_order_relaxed);
   while (n != 0) {
     if (users.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
@@ -80,7 +80,7 @@ bool add_user_unless_dead(std::atomic<uint32_t>& users) {
   return false;
 }
 
-// One user less, unless it is the last: that one is removed under the lock of the lookup by content.
+// Removes a user, unless it is the last: that one must be removed under the lock of the lookup by content.
 bool drop_user_unless_last(std::atomic<uint32_t>& users) {
   uint32_t n = users.load(std::memory_order_relaxed);
   while (n > 1) {
@@ -96,12 +96,12 @@ uint64_t get(const Counter& counter) { return counter.load(std::memory_order_rel
 
 // --- Managers -------------------------------------------------------------------------------------------------------
 
-// Distinct (manager, operation, apiVersion, subresource, fieldsType [, time]), numbered so that a record holds one in
-// four bytes.
+// Distinct (manager, operation, apiVersion, subresource, fieldsType [, time]), numbered so that a record refers to one
+// in four bytes.
 class Managers {
  public:
   struct Manager {
-    std::string text;  // The key: all parts, one after the other.
+    std::string text;  // The key: all parts concatenated.
     std::string_view manager, operation, api_version, subresource, fields_type;
     std::optional<UnixTime> time;
     std::atomic<uint32_t> users{0};
@@ -118,7 +118,7 @@ class Managers {
       key += part;
       key += '\0';
     }
-    // Whether a time is there at all is part of it, so that "no time" and 1970 differ.
+    // Includes whether there is a time at all, so that "no time" and 1970 differ.
     if (time) key += std::to_string(time->seconds);
     std::lock_guard lock(mutex_);
     if (auto found = numbers_.find(key); found != numbers_.end()) {
@@ -129,7 +129,7 @@ class Managers {
     Manager& made = at(number);
     made.text = key;
     std::string_view rest = made.text;
-    // Parts may contain NUL bytes, so they are cut by length.
+    // Parts may contain NUL bytes, so they are split by length.
     const auto part = [&rest](size_t length) {
       const std::string_view result = rest.substr(0, length);
       rest.remove_prefix(length + 1);
@@ -208,14 +208,15 @@ class Managers {
 
 // --- Dictionaries ---------------------------------------------------------------------------------------------------
 
-// Numbered, so that a set holds its dictionary in two bytes. A dictionary lives while a set was packed with it.
+// Numbered, so that a set refers to its dictionary in two bytes. A dictionary is kept as long as sets are packed with
+// it.
 class Dictionaries {
  public:
   Dictionaries() : slots_(new Slot[kSlots]) {}
 
   const Dictionary& get(uint16_t number) const { return *slots_[number].pointer.load(std::memory_order_acquire); }
 
-  // 0: no number is free.
+  // Returns 0 if no number is free.
   uint16_t add(std::shared_ptr<const Dictionary> dictionary) {
     std::lock_guard lock(mutex_);
     for (uint16_t number = 1; number < kSlots; ++number) {
@@ -230,8 +231,8 @@ class Dictionaries {
     }
     return 0;
   }
-  bool add_user(uint16_t number) { return add_user_unless_dead(slots_[number].users); }
-  // How many users are left.
+  bool add_user(uint16_t number) { return add_user_if_alive(slots_[number].users); }
+  // Returns the number of remaining users.
   uint32_t drop_user(uint16_t number) {
     Slot& slot = slots_[number];
     const uint32_t before = slot.users.fetch_sub(1, std::memory_order_acq_rel);
@@ -261,24 +262,24 @@ class Dictionaries {
   uint64_t bytes_ = 0, count_ = 0;
 };
 
-constexpr uint64_t kMinPacksUntilLook = 1000, kMaxPacksUntilLook = 128000;
+constexpr uint64_t kMinPacksUntilRetrain = 1000, kMaxPacksUntilRetrain = 128000;
 
-// What one kind knows about its sets.
+// The state of one kind.
 struct KindState {
   std::string name;
   MemberOrder order = MemberOrder::Canonical;
 
   std::mutex mutex;
   std::atomic<uint16_t> dictionary{0};
-  std::vector<std::string> samples;  // While one is to be trained.
+  std::vector<std::string> samples;  // Collected while a dictionary is to be trained.
   uint64_t sample_bytes = 0;
-  // Every so often the next samples are used to see whether another dictionary would do clearly better.
-  uint64_t packs = 0, packs_until_look = kMinPacksUntilLook;
+  // From time to time, new samples are used to check whether a new dictionary would be clearly better.
+  uint64_t packs = 0, packs_until_retrain = kMinPacksUntilRetrain;
 };
 
 // --- The table ------------------------------------------------------------------------------------------------------
 
-// One shard of the set of all sets: open addressing, eight bytes a place.
+// One shard of the table of all sets: open addressing, eight bytes per slot.
 struct Shard {
   std::mutex mutex;
   std::vector<FieldsBlock*> places;
@@ -297,7 +298,7 @@ struct Shard {
     const size_t mask = places.size() - 1;
     size_t hole = home(block->hash);
     while (places[hole] != block) hole = (hole + 1) & mask;
-    // An entry behind the hole that may fill it moves up, so that no search ends too early.
+    // Move up a later entry that may fill the hole, so that no search ends too early.
     for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
       if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
         places[hole] = places[at];
@@ -306,7 +307,7 @@ struct Shard {
     }
     places[hole] = nullptr;
     --used;
-    // An eighth is left: memory goes back with the sets that needed it.
+    // Shrink when less than an eighth is used: memory is released along with the sets that needed it.
     if (used * 8 < places.size()) resize(used == 0 ? 0 : places.size() / 4);
   }
 
@@ -322,11 +323,11 @@ struct Shard {
   }
 };
 
-// In what form a hot set's bytes are kept.
+// The form in which a hot set's bytes are cached.
 enum class Form : uint8_t { Canonical, Bytewise, Binary };
 Form form_of(MemberOrder order) { return order == MemberOrder::Canonical ? Form::Canonical : Form::Bytewise; }
 
-// Bytes that are met often, found by set and by content.
+// Frequently used bytes, found by set and by content.
 class HotTexts {
  public:
   explicit HotTexts(uint64_t budget) : budget_(budget) {}
@@ -339,18 +340,18 @@ class HotTexts {
     return found->second->text;
   }
 
-  // The set whose text this is, with one more user.
+  // The set with this text, with one more user.
   FieldsBlock* find_text(std::string_view text, uint64_t hash, Form form) {
     std::lock_guard lock(mutex_);
     const auto found = by_text_.find(hash);
     if (found == by_text_.end()) return nullptr;
     Item& item = *found->second;
-    if (item.form != form || *item.text != text || !add_user_unless_dead(item.block->users)) return nullptr;
+    if (item.form != form || *item.text != text || !add_user_if_alive(item.block->users)) return nullptr;
     order_.splice(order_.begin(), order_, found->second);
     return item.block;
   }
 
-  // The caller is a user of the block.
+  // The caller must be a user of the block.
   void insert(FieldsBlock* block, Form form, std::shared_ptr<const std::string> text, uint64_t hash) {
     if (text->size() * 4 > budget_) return;
     std::lock_guard lock(mutex_);
@@ -394,7 +395,7 @@ class HotTexts {
       return hash_combine(reinterpret_cast<uintptr_t>(key.block), static_cast<uint64_t>(key.form));
     }
   };
-  // The text, its string, and what list and maps take for it.
+  // The text, its string object, and the overhead of the list and maps.
   static uint64_t size(const std::string& text) { return text.capacity() + 1 + sizeof(std::string) + 16 + 160; }
 
   void remove(Place place) {
@@ -412,7 +413,7 @@ class HotTexts {
   uint64_t bytes_ = 0;
 };
 
-// FieldsV1 in stored JSON may have <, > and & escaped; that says the same.
+// FieldsV1 in stored JSON may have <, > and & escaped, which is equivalent.
 bool same_json_text(std::string_view stored, std::string_view ours) {
   if (stored == ours) return true;
   if (stored.size() < ours.size()) return false;
@@ -437,7 +438,7 @@ constexpr size_t kShards = 64;
 
 }  // namespace
 
-std::optional<FieldSet> faithful_set(Arena& arena, std::string_view fields_v1, MemberOrder order) {
+std::optional<FieldSet> lossless_set(Arena& arena, std::string_view fields_v1, MemberOrder order) {
   const Result<FieldSet> set = parse_fields_v1(arena, fields_v1);
   if (!set) return std::nullopt;
   thread_local std::string text;
@@ -487,13 +488,13 @@ struct Pool::State {
     return scratch;
   }
 
-  // Learns from a new set; true when the kind has a dictionary to pack with, one user of which is the caller.
+  // Learns from a new set. Returns the kind's dictionary, of which the caller becomes a user, or 0 if there is none.
   uint16_t dictionary_for(KindState& kind, std::string_view bytes) {
     if (!compress) return 0;
     uint16_t current = kind.dictionary.load(std::memory_order_acquire);
     if (current != 0 && !dictionaries.add_user(current)) current = 0;
     std::lock_guard lock(kind.mutex);
-    if (current != 0 && ++kind.packs < kind.packs_until_look) return current;
+    if (current != 0 && ++kind.packs < kind.packs_until_retrain) return current;
     kind.samples.emplace_back(bytes);
     kind.sample_bytes += bytes.size();
     if (kind.samples.size() >= options.dictionary_samples) train(kind);
@@ -517,7 +518,7 @@ struct Pool::State {
     kind.samples = {};
     kind.sample_bytes = 0;
     kind.packs = 0;
-    kind.packs_until_look = std::min(kind.packs_until_look * 2, kMaxPacksUntilLook);
+    kind.packs_until_retrain = std::min(kind.packs_until_retrain * 2, kMaxPacksUntilRetrain);
     if (trained == nullptr || trained->expected_ratio() > 0.75 * old_ratio) return;
     kind.dictionary.store(dictionaries.add(std::move(trained)), std::memory_order_release);
     if (old != 0) dictionaries.drop_user(old);
@@ -565,8 +566,8 @@ struct Pool::State {
     std::free(block);
   }
 
-  // No set is packed with it any more. If its kind still holds it, the kind has become (all but) empty and begins again
-  // as it did at first: what it learned goes with the sets that it was learned for.
+  // Called when no set is packed with the dictionary any more. If its kind still holds it, the kind has become (almost)
+  // empty and is reset to its initial state: the dictionary is released along with the sets that it was trained on.
   void retire(uint16_t dictionary) {
     std::lock_guard lock(kinds_mutex);
     for (const auto& kind : kinds) {
@@ -577,7 +578,7 @@ struct Pool::State {
       kind->samples = {};
       kind->sample_bytes = 0;
       kind->packs = 0;
-      kind->packs_until_look = kMinPacksUntilLook;
+      kind->packs_until_retrain = kMinPacksUntilRetrain;
       dictionaries.drop_user(dictionary);
       return;
     }
@@ -592,8 +593,8 @@ struct Pool::State {
     return plain(block, scratch) == bytes;
   }
 
-  // The block with these bytes, with one more user: found, or made. `v1` says how long their FieldsV1 text is; nothing:
-  // they cannot be kept, and there is no block.
+  // Finds or creates the block with these bytes and adds a user. `v1` returns the length of their FieldsV1 text; if it
+  // returns nothing, the bytes cannot be kept, and the result is null.
   template <class V1Bytes>
   FieldsBlock* intern_bytes(KindState& kind, std::string_view bytes, uint8_t flags, V1Bytes&& v1) {
     if (!share) {
@@ -609,7 +610,7 @@ struct Pool::State {
     }
     const std::optional<size_t> length = v1();
     if (!length) return nullptr;
-    // Packing takes a while, and nothing should wait for it; the second result is thrown away.
+    // Packing takes a while and is done without the lock; if another thread was faster, its block is used.
     FieldsBlock* made = make_block(kind, bytes, hash, *length, flags | FieldsBlock::kInterned);
     FieldsBlock* first = nullptr;
     {
@@ -647,7 +648,7 @@ struct Pool::State {
         }
       }
       Arena arena;
-      if (const std::optional<FieldSet> set = faithful_set(arena, fields, kind.order)) {
+      if (const std::optional<FieldSet> set = lossless_set(arena, fields, kind.order)) {
         is_set = true;
         thread_local std::string bytes;
         bytes.clear();
@@ -656,7 +657,7 @@ struct Pool::State {
           // As we would write it: stored JSON may have escapes of its own.
           return kind.order == MemberOrder::Canonical ? fields.size() : to_fields_v1(*set).size();
         });
-        // Only as it would be written.
+        // Cached only if it is exactly as we would write it.
         if (share && block->users.load(std::memory_order_relaxed) > 1 && fields.size() == block->v1_bytes &&
             (kind.order == MemberOrder::Canonical || fields.find("\\u00") == std::string_view::npos)) {
           hot.insert(block, form_of(kind.order), std::make_shared<const std::string>(fields), text_hash);
@@ -671,7 +672,7 @@ struct Pool::State {
           return found;
         }
       }
-      // As a rule they are what we wrote.
+      // Usually these bytes were written by us.
       FieldsBlock* block =
           intern_bytes(kind, fields, FieldsBlock::kIsSet, [fields] { return measure_fields_v2(fields); });
       if (block == nullptr) {
@@ -708,7 +709,7 @@ struct Pool::State {
     free_block(block);
   }
 
-  // The JSON text of fields that one object has, or that are not a set.
+  // The JSON text of fields that only one object has, or that are not a set.
   void append_text(const FieldsBlock& block, MemberOrder order, std::string& out) const {
     thread_local std::string scratch;
     const std::string_view bytes = plain(block, scratch);
@@ -748,8 +749,8 @@ Pool::Kind Pool::kind(std::string_view name, MemberOrder order) {
   std::lock_guard lock(state_->kinds_mutex);
   auto& numbers = state_->kind_numbers[static_cast<size_t>(order)];
   if (const auto known = numbers.find(name); known != numbers.end()) return {known->second};
-  // Definitions come and go, and each name keeps its number. What comes when there are none left shares dictionaries
-  // with another kind of its order.
+  // Definitions come and go, and each name keeps its number. Once the numbers are used up, new kinds share dictionaries
+  // with another kind of the same order.
   if (state_->kinds.size() > std::numeric_limits<uint16_t>::max() && !numbers.empty()) return {numbers.begin()->second};
   const auto number = static_cast<uint16_t>(state_->kinds.size());
   state_->kinds.push_back(std::make_unique<KindState>());
@@ -928,7 +929,7 @@ size_t Owners::protobuf_bytes() const {
   for (size_t i = 0; i < count(); ++i) {
     ManagedEntry entry = manager(i);
     const FieldsBlock* block = fields(i);
-    if (block != nullptr) entry.fields = std::string_view();  // Only that there are some counts here.
+    if (block != nullptr) entry.fields = std::string_view();  // Only their presence matters here.
     bytes += codec::managed_fields_bytes(to_message(entry), block == nullptr ? 0 : block->v1_bytes);
   }
   return bytes;

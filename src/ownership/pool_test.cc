@@ -37,7 +37,7 @@ OwnersRef pod(Pool& pool, int i) {
   return pool.intern(pool.kind("pods", MemberOrder::Canonical), entries);
 }
 
-TEST(PoolTest, EqualSetsExistOnceAndAreEqualByPointer) {
+TEST(PoolTest, EqualSetsAreInternedOnce) {
   Pool pool{Gates{}};
   const OwnersRef a = pod(pool, 1), b = pod(pool, 2);
   EXPECT_EQ(a.view().fields(0), b.view().fields(0));
@@ -52,7 +52,7 @@ TEST(PoolTest, EqualSetsExistOnceAndAreEqualByPointer) {
   EXPECT_EQ(usage.managers, 2u);
 }
 
-TEST(PoolTest, ASetGoesWithItsLastUser) {
+TEST(PoolTest, SetIsFreedWithItsLastUser) {
   Pool pool{Gates{}};
   const uint64_t empty = pool.usage().kept_bytes;
   {
@@ -74,7 +74,7 @@ TEST(PoolTest, ASetGoesWithItsLastUser) {
   EXPECT_EQ(usage.hot_text_bytes, 0u);
 }
 
-TEST(PoolTest, WhatWentInComesBack) {
+TEST(PoolTest, EntriesSurviveARoundTrip) {
   Pool pool{Gates{}};
   for (int i = 0; i < 500; ++i) {
     const OwnersRef ref = pod(pool, i);
@@ -101,7 +101,7 @@ TEST(PoolTest, WhatWentInComesBack) {
   }
 }
 
-TEST(PoolTest, FieldsV2MeetTheSameSetAsFieldsV1) {
+TEST(PoolTest, FieldsV2AndFieldsV1ShareTheSameSet) {
   Pool pool{Gates{}};
   Arena arena;
   const std::string v2 = to_fields_v2(*parse_fields_v1(arena, kController));
@@ -120,16 +120,16 @@ struct Verbatim {
   const char* fields;
 };
 constexpr Verbatim kVerbatim[] = {
-    {"text that is no JSON", "FieldsV1", "{not json"},
+    {"text that is not JSON", "FieldsV1", "{not json"},
     {"elements of an unknown kind", "FieldsV1", R"({"x:what":{},"f:a":{}})"},
     {"members in another order", "FieldsV1", R"({"f:b":{},"f:a":{}})"},
     {"space", "FieldsV1", R"({"f:a": {}})"},
     {"another type", "FieldsV9", "anything"},
     {"an empty type", "", "{}"},
-    {"FieldsV2 that is none", "FieldsV2", "\x07\x07"},
+    {"invalid FieldsV2", "FieldsV2", "\x07\x07"},
 };
 
-TEST(PoolTest, WhatIsNoCanonicalSetIsKeptAsFound) {
+TEST(PoolTest, FieldsThatAreNotACanonicalSetAreKeptAsFound) {
   for (const Verbatim& test : kVerbatim) {
     SCOPED_TRACE(test.name);
     Pool pool{Gates{}};
@@ -156,7 +156,7 @@ TEST(PoolTest, SortedTextOfCustomResourcesWithEscapesIsASet) {
             R"({"f:spec":{"f:<a>":{},"f:tags":{"v:-0.5":{},"v:0.1":{},"v:1":{}}}})");
 }
 
-TEST(PoolTest, ThereMayBeMoreKindsThanNumbers) {
+TEST(PoolTest, HandlesMoreKindsThanNumbers) {
   Pool pool{Gates{}};
   const Pool::Kind pods = pool.kind("pods", MemberOrder::Canonical);
   for (int i = 0; i < 70'000; ++i) (void)pool.kind("kind" + std::to_string(i), MemberOrder::Bytewise);
@@ -166,7 +166,7 @@ TEST(PoolTest, ThereMayBeMoreKindsThanNumbers) {
   EXPECT_EQ(*ref.view().fields_v1(0, MemberOrder::Bytewise), R"({"f:spec":{"f:b":{},"f:a":{}}})");
 }
 
-TEST(PoolTest, AbsentFieldsAndEveryTimeComeBack) {
+TEST(PoolTest, AbsentFieldsAndAllTimesSurviveARoundTrip) {
   Pool pool{Gates{}};
   std::vector<ManagedEntry> entries;
   for (std::optional<UnixTime> time :
@@ -186,7 +186,7 @@ TEST(PoolTest, AbsentFieldsAndEveryTimeComeBack) {
   }
 }
 
-TEST(PoolTest, SetsOfOneObjectLieCompressed) {
+TEST(PoolTest, SetsUsedOnceAreCompressed) {
   Pool pool{Gates{}};
   std::vector<OwnersRef> pods;
   for (int i = 0; i < 5000; ++i) pods.push_back(pod(pool, i));
@@ -198,7 +198,7 @@ TEST(PoolTest, SetsOfOneObjectLieCompressed) {
   EXPECT_GT(usage.fields_v1_bytes, 5000u * 300);
 }
 
-TEST(PoolTest, AnEmptiedPoolIsAsItWasAtFirst) {
+TEST(PoolTest, EmptiedPoolReleasesItsMemory) {
   Pool pool{Gates{}};
   {
     const OwnersRef one = pod(pool, 0);
@@ -213,13 +213,13 @@ TEST(PoolTest, AnEmptiedPoolIsAsItWasAtFirst) {
     EXPECT_EQ(usage.sets, 0u);
     EXPECT_EQ(usage.dictionaries, 0u);
     EXPECT_EQ(usage.table_bytes, 0u);
-    // Samples of what is not packed yet may stay for the next dictionary.
+    // Samples of sets that are not packed yet may be kept for the next dictionary.
     EXPECT_LE(usage.total_bytes() - usage.sample_bytes, empty) << round;
     EXPECT_LT(usage.sample_bytes, 100000u) << round;
   }
 }
 
-TEST(PoolTest, ADictionaryThatStopsFittingIsReplacedAndTheOldOneGoesWithItsSets) {
+TEST(PoolTest, DictionaryIsReplacedWhenItNoLongerFitsAndFreedWithItsSets) {
   Pool pool{Gates{}};
   std::vector<OwnersRef> first, second;
   for (int i = 0; i < 400; ++i) first.push_back(pod(pool, i));
@@ -238,7 +238,7 @@ TEST(PoolTest, ADictionaryThatStopsFittingIsReplacedAndTheOldOneGoesWithItsSets)
   for (int i = 0; i < 2000; ++i) second.push_back(other(i));
   EXPECT_EQ(pool.usage().dictionaries, 2u);
   EXPECT_GT(pool.usage().dictionary_bytes, one);
-  // The later ones fit again.
+  // Later sets compress well again.
   const uint64_t before = pool.usage().kept_bytes;
   for (int i = 2000; i < 3000; ++i) second.push_back(other(i));
   EXPECT_LT((pool.usage().kept_bytes - before) / 1000, 64u);
@@ -248,7 +248,7 @@ TEST(PoolTest, ADictionaryThatStopsFittingIsReplacedAndTheOldOneGoesWithItsSets)
   EXPECT_EQ(pool.usage().dictionaries, 1u);
 }
 
-TEST(PoolTest, GatesSwitchSharingAndCompression) {
+TEST(PoolTest, FeatureGatesControlSharingAndCompression) {
   struct {
     bool pool, compress;
     uint64_t sets;
@@ -266,7 +266,7 @@ TEST(PoolTest, GatesSwitchSharingAndCompression) {
   }
 }
 
-TEST(PoolTest, HotTextsAreSharedAndStayInTheirBudget) {
+TEST(PoolTest, HotTextsAreSharedWithinTheirBudget) {
   Pool pool(Gates{}, {.hot_text_bytes = 20000});
   std::vector<OwnersRef> refs;
   for (int app = 0; app < 200; ++app) {

@@ -1,4 +1,5 @@
-// Rules that hold for every schema, object and order of writers. Each test draws random ones; a failure names its seed.
+// Invariants that hold for every schema, object and order of writers. Each test generates random ones; a failure names
+// its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class Dice {
   std::mt19937 engine_;
 };
 
-// A schema of a CRD, and objects that fit it.
+// A CRD schema, and objects that match it.
 class World {
  public:
   explicit World(uint32_t seed) : dice(seed) {
@@ -48,7 +49,7 @@ class World {
     manager = std::make_unique<FieldManager>(std::move(options));
   }
 
-  // `nulls`: containers and leaves may be null. `names`: which of the root's members may be there.
+  // `nulls`: containers and leaves may be null. `names`: the members of the root that may be present.
   Value object(bool nulls, const std::vector<std::string_view>& names = {"p", "q", "r"}) {
     MapBuilder out(arena);
     out.add("apiVersion", Value::string("e.com/v1"));
@@ -178,7 +179,7 @@ std::string shown(const State& s) {
   return out;
 }
 
-// Whether it changed the object; nothing when it failed.
+// Whether it changed the object; empty if it failed.
 std::optional<bool> apply(World& w, State& s, std::string_view who, const Value& config, bool force, int64_t now) {
   Result<ApplyResult> result = w.manager->apply(w.arena, {.live = s.live ? &*s.live : nullptr,
                                                           .live_managed = &s.managed,
@@ -202,7 +203,7 @@ void update(World& w, State& s, std::string_view who, const Value& object, int64
   s = {result.object, result.managed};
 }
 
-// A few writers before the rule is examined.
+// A few writes before the invariant is checked.
 State some_history(World& w, bool nulls) {
   State s;
   for (int i = 0; i < 4; ++i) {
@@ -216,7 +217,7 @@ State some_history(World& w, bool nulls) {
   return s;
 }
 
-// Lists sorted, so that the order of associative ones does not count.
+// Lists sorted, so that the order of associative ones does not matter.
 Value unordered(Arena& arena, const Value& v) {
   if (v.is_list()) {
     std::vector<Value> items;
@@ -270,7 +271,7 @@ Value with_random_markers(World& w, const types::Type& type, const Value& v, boo
   return v;
 }
 
-// The same state if no one but `who` owned anything that is unset.
+// The same state if only `who` owned unset fields.
 State without_vacancies_of_others(World& w, const State& s, std::string_view who) {
   State out = s;
   for (ManagerEntry& entry : out.managed) {
@@ -281,9 +282,9 @@ State without_vacancies_of_others(World& w, const State& s, std::string_view who
   return out;
 }
 
-// Kubernetes itself leaves null in a few places where an apply empties a container; a server refuses to store it. What
-// someone unset adds no such place, whoever applies.
-TEST(Properties, AnApplyNeverFailsBecauseOfWhatAnotherUnset) {
+// Kubernetes itself leaves null in a few places where an apply empties a container, which a server refuses to store.
+// Fields unset by other managers add no such places.
+TEST(Properties, ApplyNeverFailsBecauseOfFieldsUnsetByOthers) {
   int with_markers = 0, compared = 0;
   for (uint32_t seed = 0; seed < 4 * kCases; ++seed) {
     World w(seed);
@@ -316,8 +317,8 @@ TEST(Properties, AnApplyNeverFailsBecauseOfWhatAnotherUnset) {
   EXPECT_GT(compared, 10);
 }
 
-TEST(Properties, AThirdIdenticalApplyIsANoOp) {
-  // Kubernetes needs a second one where an apply that drops its last item of a list leaves something behind.
+TEST(Properties, ThirdIdenticalApplyIsANoOp) {
+  // Kubernetes needs a second apply if the first removed its last item of a list and left something behind.
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     State s = some_history(w, true);
@@ -334,7 +335,7 @@ TEST(Properties, AThirdIdenticalApplyIsANoOp) {
   }
 }
 
-TEST(Properties, AnUpdateThatSendsWhatIsThereChangesNothing) {
+TEST(Properties, UpdateWithTheLiveObjectChangesNothing) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     State s = some_history(w, true);
@@ -366,7 +367,7 @@ TEST(Properties, AppliesOfDisjointFieldsCommute) {
   }
 }
 
-TEST(Properties, AfterForceNobodyElseOwnsWhatChanged) {
+TEST(Properties, AfterForceNobodyElseOwnsChangedFields) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     State s = some_history(w, true);
@@ -383,7 +384,7 @@ TEST(Properties, AfterForceNobodyElseOwnsWhatChanged) {
   }
 }
 
-TEST(Properties, AFailedApplyChangesNothingAndAForcedOneDoesNotFail) {
+TEST(Properties, FailedApplyChangesNothingAndForcedApplyDoesNotFail) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     State s = some_history(w, true);
@@ -396,7 +397,7 @@ TEST(Properties, AFailedApplyChangesNothingAndAForcedOneDoesNotFail) {
   }
 }
 
-TEST(Properties, MergingAValueWithItselfIsThatValue) {
+TEST(Properties, MergingAValueWithItselfReturnsThatValue) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     const Value object = w.object(true);
@@ -405,7 +406,7 @@ TEST(Properties, MergingAValueWithItselfIsThatValue) {
   }
 }
 
-TEST(Properties, WhatWasAppliedAloneIsExtractedWhole) {
+TEST(Properties, ExtractReturnsEverythingASoleManagerApplied) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     State s;
@@ -414,13 +415,13 @@ TEST(Properties, WhatWasAppliedAloneIsExtractedWhole) {
     const Result<Value> found = w.manager->extract(w.arena, *s.live, s.managed, "alice");
     ASSERT_TRUE(found.ok());
     if (s.managed.empty()) continue;
-    // An associative list that is empty is owned by no one, so it is not extracted; to own the same is enough.
+    // Nobody owns an empty associative list, so it is not extracted; owning the same paths is enough.
     EXPECT_EQ(to_fields_v1(to_set(w.arena, *w.type, *found)), to_fields_v1(to_set(w.arena, *w.type, config)))
         << "seed " << seed;
   }
 }
 
-TEST(Properties, SetsAreTheSameInEveryForm) {
+TEST(Properties, SetsAreTheSameInEveryFormat) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     const State s = some_history(w, true);
@@ -439,7 +440,7 @@ TEST(Properties, SetsAreTheSameInEveryForm) {
   }
 }
 
-TEST(Properties, TheAlgebraOfSetsHolds) {
+TEST(Properties, SetAlgebraHolds) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     World w(seed);
     Arena& arena = w.arena;

@@ -34,7 +34,7 @@ class RemoveWalk {
  public:
   RemoveWalk(Arena& arena, Emptied emptied) : arena_(arena), emptied_(emptied) {}
 
-  // `set` is what is below this node.
+  // `set` holds the paths below this node.
   Value node(const MergeType& type, const Value& v, FieldSet set) {
     switch (handled(pick(type, v))) {
       case MergeType::kScalar:
@@ -49,8 +49,8 @@ class RemoveWalk {
   }
 
  private:
-  // `v` is empty, or atomic with something to remove below it (which nothing that Stays is asked for has).
-  Value emptied(const Value& v) const { return emptied_ == Emptied::Stays ? v : Value(); }
+  // `v` is empty, or atomic with something to remove below it (which does not occur with Emptied::Keep).
+  Value emptied(const Value& v) const { return emptied_ == Emptied::Keep ? v : Value(); }
 
   Value members(const MergeType& type, const Value& v, FieldSet set) {
     const std::span<const Member> from = v.members();
@@ -70,7 +70,7 @@ class RemoveWalk {
       if (!drop) out[count++] = {from[i].key, kept};
     }
     if (out == nullptr) return v;
-    if (count == 0) return emptied_ == Emptied::Stays ? Value::empty_map() : Value();
+    if (count == 0) return emptied_ == Emptied::Keep ? Value::empty_map() : Value();
     return Value::map(arena_, std::span<const Member>(out, count));
   }
 
@@ -93,7 +93,7 @@ class RemoveWalk {
       if (!drop) out[count++] = kept;
     }
     if (out == nullptr) return v;
-    if (count == 0) return emptied_ == Emptied::Stays ? Value::empty_list() : Value();
+    if (count == 0) return emptied_ == Emptied::Keep ? Value::empty_list() : Value();
     return Value::list(std::span<const Value>(out, count));
   }
 
@@ -126,8 +126,9 @@ class ExtractWalk {
     for (const Member& m : v.members()) {
       const SetEntry* entry = set.find_field(m.key);
       if (entry == nullptr) continue;
-      // Below an exact match upstream continues with the set of this level rather than the next (structured-merge-diff
-      // remove.go, doMap); with sets of leaves that shows only for a container owned as a whole but not atomic.
+      // Below an exact match, upstream continues with the set of this level rather than the next (structured-merge-diff
+      // remove.go, doMap). With sets of leaves, the difference shows only for a container that is owned as a whole but
+      // not atomic.
       out.add(m.key, node(member_type(type, m.key), m.value, entry->member ? set : entry->children()));
     }
     return out.count() == 0 ? Value() : out.build();
@@ -153,7 +154,8 @@ Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet s
   return set.empty() ? value : RemoveWalk(arena, emptied).node(type, value, set);
 }
 
-Value keep_emptied(Arena& arena, const MergeType& type, const Value& before, const Value& after, FieldSet vacant) {
+Value restore_empty_containers(Arena& arena, const MergeType& type, const Value& before, const Value& after,
+                               FieldSet vacant) {
   if (vacant.empty() || after.same(before)) return after;
   if (after.is_null()) {
     if (before.is_map() && before.count() != 0) return Value::empty_map();
@@ -167,7 +169,7 @@ Value keep_emptied(Arena& arena, const MergeType& type, const Value& before, con
       const std::string_view name = entry.element.name();
       const Value *was = before.find(name), *is = after.find(name);
       if (was == nullptr || is == nullptr) continue;
-      const Value kept = keep_emptied(arena, member_type(type, name), *was, *is, entry.children());
+      const Value kept = restore_empty_containers(arena, member_type(type, name), *was, *is, entry.children());
       if (!kept.same(*is)) out = with_member(arena, out, name, kept);
     }
     return out;
@@ -182,7 +184,7 @@ Value keep_emptied(Arena& arena, const MergeType& type, const Value& before, con
       if (entry == nullptr || entry->child_count == 0) continue;
       const size_t was = index.find(element, i);
       if (was == index.count() || index.copies(was) != 1) continue;
-      const Value kept = keep_emptied(arena, *type.item, before.items()[was], item, entry->children());
+      const Value kept = restore_empty_containers(arena, *type.item, before.items()[was], item, entry->children());
       if (kept.same(item)) continue;
       if (items == nullptr) items = arena.copy(after.items()).data();
       items[i] = kept;
@@ -192,7 +194,7 @@ Value keep_emptied(Arena& arena, const MergeType& type, const Value& before, con
   return after;
 }
 
-Value with_values_when_absent(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
+Value with_absent_values(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
     Value out = value;
     for (const SetEntry& entry : set.entries()) {
@@ -205,7 +207,7 @@ Value with_values_when_absent(Arena& arena, const MergeType& type, const Value& 
           out = with_member(arena, out, name, *field->value_when_absent);
         }
       } else if (entry.child_count != 0) {
-        const Value filled = with_values_when_absent(arena, member_type(type, name), *child, entry.children());
+        const Value filled = with_absent_values(arena, member_type(type, name), *child, entry.children());
         if (!filled.same(*child)) out = with_member(arena, out, name, filled);
       }
     }
@@ -218,7 +220,7 @@ Value with_values_when_absent(Arena& arena, const MergeType& type, const Value& 
       const Value& item = value.items()[i];
       const SetEntry* entry = entries.of(item);
       if (entry == nullptr || entry->child_count == 0) continue;
-      const Value filled = with_values_when_absent(arena, *type.item, item, entry->children());
+      const Value filled = with_absent_values(arena, *type.item, item, entry->children());
       if (filled.same(item)) continue;
       if (items == nullptr) items = arena.copy(value.items()).data();
       items[i] = filled;

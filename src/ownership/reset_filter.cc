@@ -60,7 +60,7 @@ FieldSet ResetFilter::include(Arena& arena, const Node& at, FieldSet set) {
   SetBuilder out(arena);
   for (const SetEntry& entry : set.entries()) {
     const Node* node = match(at, entry.element);
-    // What is on the way to a kept path stays a member too, as upstream's matcher has it.
+    // Members on the way to a kept path are kept too, like in upstream's matcher.
     if (node != nullptr) out.add(entry.element, entry.member, include(arena, *node, entry.children()));
   }
   return out.close(0);

@@ -12,11 +12,11 @@
 
 namespace holdfast::ownership {
 
-// Paths are dotted; "spec.containers[].resources" means every item of the list.
+// Paths are dotted; "spec.containers[].resources" refers to every item of the list.
 class ResetFilter {
  public:
   ResetFilter() = default;
-  // `reset` and everything below goes; if `keep_only` is not empty, everything goes but that.
+  // Drops `reset` and everything below; if `keep_only` is not empty, drops everything outside of it.
   ResetFilter(std::span<const std::string_view> reset, std::span<const std::string_view> keep_only);
 
   bool empty() const { return reset_.below.empty() && keep_.below.empty(); }
@@ -26,7 +26,7 @@ class ResetFilter {
   struct Node {
     std::string name;
     bool any_item = false;
-    std::vector<Node> below;  // Empty: the path ends here.
+    std::vector<Node> below;  // Empty if the path ends here.
   };
   static void add(Node& root, std::string_view path);
   static const Node* match(const Node& parent, const PathElement& element);

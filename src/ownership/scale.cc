@@ -1,4 +1,4 @@
-// Ownership of the scale subresource, whose one field is a field of its parent (managedfields/scalehandler.go).
+// Ownership of the scale subresource, whose only field is a field of its parent (managedfields/scalehandler.go).
 #include <algorithm>
 
 #include "ownership/ownership.h"
@@ -37,12 +37,13 @@ Managed scale_entries(Arena& arena, const Managed& parent, std::span<const Repli
     ManagerEntry scale = entry;
     scale.api_version = kScaleVersion;
     scale.fields = in_scale;
-    // Parents of several versions may become one manager here: the later counts, as when the list is read.
-    const auto twin = std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, scale); });
-    if (twin == out.end()) {
+    // Entries of several parent versions may become one manager here: the later one wins, as when reading the list.
+    const auto same_manager_entry =
+        std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, scale); });
+    if (same_manager_entry == out.end()) {
       out.push_back(scale);
     } else {
-      *twin = scale;
+      *same_manager_entry = scale;
     }
   }
   sort_managed(out);
@@ -55,7 +56,7 @@ Managed parent_entries(Arena& arena, const Managed& parent, const Managed& scale
   Managed left = scale;
   for (const ManagerEntry& entry : parent) {
     const ReplicasPath* path = find(paths, entry.api_version);
-    if (path == nullptr) continue;  // A version that is not served: the entry goes.
+    if (path == nullptr) continue;  // A version that is no longer served: the entry is dropped.
     const FieldSet replicas = path->path.empty() ? FieldSet() : path_set(arena, path->path);
     if (replicas.empty() || !entry.fields.includes(replicas)) {
       out.push_back(entry);
@@ -78,10 +79,11 @@ Managed parent_entries(Arena& arena, const Managed& parent, const Managed& scale
     ManagerEntry moved = entry;
     moved.api_version = api_version;
     moved.fields = own == nullptr || own->path.empty() ? FieldSet() : path_set(arena, own->path);
-    // Upstream looks the time up by an identity that the parent does not have, and finds none, unless the parent's
-    // list holds that same manager.
-    const auto twin = std::find_if(parent.begin(), parent.end(), [&](const auto& e) { return same_manager(e, entry); });
-    moved.time = twin == parent.end() ? std::nullopt : twin->time;
+    // Upstream looks the time up by an identity that the parent's list does not contain and finds none, unless it has
+    // an entry of that same manager.
+    const auto same_manager_entry =
+        std::find_if(parent.begin(), parent.end(), [&](const auto& e) { return same_manager(e, entry); });
+    moved.time = same_manager_entry == parent.end() ? std::nullopt : same_manager_entry->time;
     const auto same = std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, entry); });
     if (same == out.end()) {
       out.push_back(moved);

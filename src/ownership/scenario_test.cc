@@ -1,46 +1,37 @@
-// Stories of many steps, in tests/scenario/ownership. Anyone who knows kubectl can write one:
+// Scenarios of many steps, in tests/scenario/ownership. Anyone who knows kubectl can write one:
 //
-//   story: what it shows
-//   given: properties of spec as a CRD's schema has them (or `schema:` for those of the whole object)
+//   story: what the scenario shows
+//   given: the properties of spec in a CRD's schema (or `schema:` for those of the whole object)
 //   gates: [unset]                                      off unless named
-//   versions: {v2: {size: count}}                       further versions, with the fields of spec that have other names
+//   versions: {v2: {size: count}}                       further versions, with the fields of spec that are renamed
 //   steps:
-//   - apply: {as: alice, spec: {...}}                   also force: true, version, subresource, metadata, object
-//   (whole)
-//   - update: {as: bob, spec: {...}}                    a PUT; creates the object when there is none
+//   - apply: {as: alice, spec: {...}}                   also: force, version, subresource, metadata, status
+//   - update: {as: bob, spec: {...}}                    a PUT; creates the object if there is none
 //   - patch: {as: bob, spec: {...}}                     a JSON merge patch
 //   - given: {...}                                      the schema changes
-//   - gone: v1                                          a version is served no more
-//   - wait: 5                                           seconds pass (each step takes one by itself)
-//     conflicts: ['"alice": .spec.size']                the step fails with exactly these
-//     fails: text                                       the step fails and says so
+//   - gone: v1                                          a version is no longer served
+//   - wait: 5                                           seconds pass (in addition to one per step)
+//     conflicts: ['"alice": .spec.size']                the step fails with exactly these conflicts
+//     fails: text                                       the step fails with an error containing this
 //     changed: false                                    the step changes nothing in the object
-//     spec: {...}                                       spec afterwards (null: absent)
+//     spec: {...}                                       spec afterwards (null if absent)
 //     owners: {alice: [.spec.size], bob update: [...]}  all owners afterwards
 //
-// Owners are named: manager, "update" if it did not apply, /subresource, @version if it is not v1.
+// Owners are identified by manager, "update" if not applied, /subresource, @version if not v1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
+#include "base/files.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
 
 namespace holdfast::ownership {
 namespace {
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 class Story {
  public:
@@ -319,8 +310,8 @@ class Story {
 
 class Scenario : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(Scenario, EveryStoryEndsAsItSays) {
-  const std::string text = read(GetParam());
+TEST_P(Scenario, StepsHaveTheExpectedResults) {
+  const std::string text = *read_file(GetParam());
   const auto documents = codec::split_documents(text);
   ASSERT_TRUE(documents.ok());
   ASSERT_FALSE(documents->empty());

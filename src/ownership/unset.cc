@@ -9,13 +9,13 @@
 namespace holdfast::ownership {
 namespace {
 
-// Where a walk is: a chain through the frames of its calls. It becomes text only when something is refused there.
+// The current position of a walk: a linked list through its stack frames. Formatted as text only in error messages.
 struct Place {
   const Place* above;
-  std::string_view member;          // A member's key; or, of an item,
-  size_t index = 0;                 // its place in
+  std::string_view member;          // A member's key; for an item,
+  size_t index = 0;                 // its index in
   const MergeType* list = nullptr;  // a list of this type,
-  const Value* item = nullptr;      // and, if its keys are to name it, the item itself.
+  const Value* item = nullptr;      // and, if it is named by its keys, the item itself.
 
   static Place of_member(const Place* above, std::string_view key) { return {above, key}; }
   static Place of_item(const Place* above, size_t index) { return {above, {}, index}; }
@@ -45,7 +45,7 @@ Error refuse(const Place* place, std::string_view why) {
   return bad_request("invalid unset marker at " + to_text(place) + ": " + std::string(why));
 }
 
-// Most maps are small and have no such key: a look at the lengths finds that out faster than a search does.
+// Most maps are small and have no such key: comparing lengths is faster than a lookup.
 bool is_marker(const Value& map) {
   return std::ranges::any_of(map.members(), [](const Member& m) { return m.key == kUnsetKey; });
 }
@@ -56,13 +56,13 @@ class MarkerWalk {
 
   // What is left of a value, and the markers below it.
   struct Taken {
-    std::optional<Value> value;  // Nothing: the value itself is a marker.
+    std::optional<Value> value;  // Empty if the value itself is a marker.
     FieldSet paths;
     FieldSet vacated;
     bool unset() const { return !value; }
   };
 
-  // After a failure error() says why, and what is returned means nothing.
+  // After a failure, error() says why and the result is meaningless.
   Taken node(const MergeType& type, const Value& v, const Place* place) {
     if (v.is_map()) {
       if (is_marker(v)) return marker(v, place);
@@ -88,7 +88,7 @@ class MarkerWalk {
 
   static Taken plain(const Value& v) { return {v, {}, {}}; }
 
-  // The place of the first marker in `v` is part of the error.
+  // The error includes the place of the first marker in `v`.
   Taken untouched(const Value& v, const Place* place, std::string_view why) {
     if (v.is_map()) {
       if (is_marker(v)) return failed(refuse(place, why));
@@ -116,11 +116,11 @@ class MarkerWalk {
     return refuse(place, "the only value of " + std::string(kUnsetKey) + " is \"unset\", not " + shown);
   }
 
-  // Fields of every object that only the server sets, or that name the object.
+  // Fields of every object that only the server sets, or that identify the object.
   static std::optional<Error> bad_field(const Place& place) {
     if (place.above != nullptr && place.above->above != nullptr) return std::nullopt;
     const std::string at = to_text(&place);
-    // As any other value is rejected there.
+    // The same message as for any other value.
     if (at == ".metadata.managedFields") return bad_request("metadata.managedFields must be nil");
     for (const std::string_view fixed :
          {".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
@@ -154,7 +154,7 @@ class MarkerWalk {
       if (!value->is_scalar()) {
         bool declared = false;
         const MergeType* child = type.member(from[i].key, declared);
-        // One that is not in the schema at all is for validation to find.
+        // Undeclared members are reported by validation.
         if (child != nullptr) {
           const Place here = Place::of_member(place, from[i].key);
           const Taken below = node(*child, *value, &here);
@@ -192,7 +192,7 @@ class MarkerWalk {
     for (size_t i = 0; i < from.size(); ++i) {
       const Value& item = from[i];
       std::optional<Value> value = item;
-      // One that is no map does not belong in the list: validation says so.
+      // Items that are not maps are reported by validation.
       if (item.is_map()) {
         const bool unset = is_marker(item);
         Place here = Place::of_item(place, i);
@@ -238,7 +238,7 @@ class MarkerWalk {
     return element;
   }
 
-  // Of a set.
+  // The items of a set.
   Taken elements(const Value& v, const Place* place) {
     for (size_t i = 0; i < v.count(); ++i) {
       const Value& item = v.items()[i];
@@ -249,7 +249,7 @@ class MarkerWalk {
     return plain(v);
   }
 
-  // Keys name the item: they cannot be markers, and a marker item must have all of them.
+  // Keys identify the item: they cannot be markers, and a marker item must have all of them.
   static std::optional<Error> bad_keys(const MergeType& type, const Value& item, bool is_marker, const Place* place) {
     for (size_t k = 0; k < type.keys.size(); ++k) {
       const std::string_view key = type.keys[k];
@@ -285,7 +285,7 @@ class MarkerWalk {
     return std::nullopt;
   }
 
-  // Set and unset, or unset twice. (Set twice is found by validation.)
+  // An item that is both set and unset, or unset twice. (Validation finds items that are set twice.)
   std::optional<Error> named_twice(const MergeType& type, const Value& list, const std::vector<size_t>& marked,
                                    const Place* place) {
     const ItemIndex index(arena_, type, list.items());
@@ -306,7 +306,7 @@ class MarkerWalk {
 
 FieldSet vacant_members(Arena& arena, const MergeType& type, const Value* value, FieldSet set);
 
-// Of an item that may be absent.
+// `item` may be null if the item is absent.
 void add_vacant_item(Arena& arena, const MergeType& type, const Value* item, const SetEntry& entry, SetBuilder& out) {
   if (item == nullptr) {
     out.add(entry.element, entry.member, {});
@@ -322,7 +322,7 @@ void add_vacant_field(Arena& arena, const MergeType& type, const Value* map, con
   if (child == nullptr) return;
   const Value* value = map == nullptr ? nullptr : map->find(name);
   if (value != nullptr && value->is_null() && declared) {
-    // Absent, as Go writes it.
+    // Absent, in the form that Go writes.
     const Value* absent = type.find(name)->value_when_absent;
     if (absent != nullptr && absent->is_null()) value = nullptr;
   }
@@ -408,7 +408,7 @@ bool has_marker(const Value& value) {
     }
   } else if (value.is_list()) {
     for (const Value& item : value.items()) {
-      // Lists hold items of one kind: texts and numbers need no look.
+      // The items of a list are of one kind: scalars need not be searched.
       if (!item.is_map() && !item.is_list()) continue;
       if (has_marker(item)) return true;
     }

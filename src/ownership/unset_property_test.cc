@@ -1,8 +1,8 @@
-// Unsetting against a small model: random configurations of random managers, applied to the field manager and to a
-// model that is written from docs/unsetting-fields.md alone. A failure names its seed.
+// Tests unsetting against a small model: random configurations of random managers, applied to the field manager and to
+// a model written from docs/unsetting-fields.md alone. A failure names its seed.
 //
-// The model knows an object as a flat list of paths with their values, and an owner as a set of paths. It works on one
-// schema that has every kind of node, so that paths, parents and defaults are a table.
+// The model represents an object as a flat list of paths with their values, and an owner as a set of paths. It uses one
+// schema with every kind of node, so that paths, parents and defaults are a table.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,9 +57,9 @@ bool is_below(const Path& path, const Path& root) {
 }
 bool at_or_below(const Path& path, const Path& root) { return path == root || is_below(path, root); }
 
-// What one manager says: values, and what is unset.
+// What one manager applies: values and unset paths.
 struct Configuration {
-  std::map<Path, std::string> set;  // Leaves, and the containers above them and above what is unset.
+  std::map<Path, std::string> set;  // Leaves, and the containers above them and above unset paths.
   std::set<Path> unset;
 };
 
@@ -75,7 +75,7 @@ struct Model {
     if (object.try_emplace(".dst", "{}").second) object[".dst.x"] = "0";
   }
 
-  // What a configuration owns, before defaults: leaves, keys and items that it sets, and what it unsets.
+  // The paths owned by a configuration, before defaults: leaves, keys and items that it sets, and paths that it unsets.
   static std::set<Path> owned_by(const Configuration& config) {
     std::set<Path> out = config.unset;
     for (const Node& node : nodes()) {
@@ -86,11 +86,12 @@ struct Model {
     return out;
   }
 
-  // The conflicts as "manager path"; without any, or with force, the model is what comes after the apply.
+  // Returns the conflicts as "manager path". Without conflicts, or with force, the model becomes the state after the
+  // apply.
   std::set<std::string> apply(const std::string& who, const Configuration& config, bool force) {
     std::map<Path, std::string> next = object;
     for (const auto& [path, value] : config.set) {
-      // A container that is there already stays as it is.
+      // An existing container stays as it is.
       if (value == "{}") {
         next.try_emplace(path, value);
       } else {
@@ -114,7 +115,7 @@ struct Model {
       }
     }
 
-    std::set<Path> gone;  // By a marker.
+    std::set<Path> gone;  // Removed by a marker.
     for (const auto& [path, value] : object) {
       for (const Path& unset : config.unset) {
         if (at_or_below(path, unset) && !next.contains(path)) gone.insert(path);
@@ -128,7 +129,7 @@ struct Model {
         const auto was = object.find(path), is = next.find(path);
         const bool set = is != next.end() && (was == object.end() || was->second != is->second);
         const bool removed = was != object.end() && is == next.end();
-        // What goes by a marker goes with everything that is owned below it, unset fields included.
+        // Removal by a marker includes everything that is owned below it, even unset fields.
         const bool by_marker =
             std::any_of(gone.begin(), gone.end(), [&](const Path& p) { return at_or_below(path, p); });
         if (set || by_marker) conflicts.insert(manager + " " + path);
@@ -144,9 +145,9 @@ struct Model {
     return conflicts;
   }
 
-  // What `who` owned and does not name any more goes if no one else owns it; a container goes when no one owns anything
-  // in it. Who owns a container itself unset it, and it came back with its default: when it loses what someone else
-  // put into it, the default comes back again; when there was nothing in it, it stays.
+  // A field that `who` owned and no longer applies is removed unless someone else owns it; a container is removed if
+  // nobody owns anything in it. A manager that owns a container itself has unset it, and its default came back: when
+  // the container loses what someone else put into it, the default comes back again; if it was empty, it stays.
   void release(std::map<Path, std::string>& next, const std::set<Path>& last, const std::set<Path>& own,
                const std::string& who) const {
     const auto held = [&](const Path& path, bool below) {
@@ -172,7 +173,7 @@ struct Model {
   }
 };
 
-// --- Both sides ---
+// --- Model and field manager side by side ---
 
 class Two {
  public:
@@ -221,7 +222,7 @@ class Two {
         config.set[node.path] = node.path == ".e" ? std::to_string(below(3)) : std::string(1, "012"[below(3)]);
       }
     }
-    // What is said to be {} and [] here means: something below it. Without that it is left out.
+    // {} and [] mean here that there is something below. Otherwise they are dropped.
     for (auto node = nodes().rbegin(); node != nodes().rend(); ++node) {
       if (!is_container(node->kind) || node->kind == NodeKind::Item) continue;
       const auto says = [&](const auto& path) { return is_below(path, node->path); };
@@ -348,11 +349,11 @@ class Two {
       });
     }
     ASSERT_EQ(owners, model_.owners) << "object was " << before;
-    extracted_releases_nothing(who);
+    check_extract_releases_nothing(who);
   }
 
-  // What is extracted, applied again, changes nothing.
-  void extracted_releases_nothing(const std::string& who) {
+  // Extracting and applying again changes nothing.
+  void check_extract_releases_nothing(const std::string& who) {
     const Result<Value> found = manager_->extract(arena_, *live_, managed_, who);
     ASSERT_TRUE(found.ok());
     if (found->is_null()) return;
@@ -364,8 +365,8 @@ class Two {
                                                          .now = {now_, 0}});
     ASSERT_TRUE(again.ok()) << again.error().message << "\nextracted " << codec::encode_json(*found);
     EXPECT_FALSE(again->changed) << codec::encode_json(*found);
-    // Where others have set something in a struct that `who` unset whole, a marker would be a conflict with them. Then
-    // what is left of the default is extracted as values, which do not own the struct itself.
+    // If others have set something in a struct that `who` unset as a whole, a marker would conflict with them. The rest
+    // of the default is then extracted as values, which do not own the struct itself.
     const bool shared = std::any_of(model_.owners.begin(), model_.owners.end(), [&](const auto& entry) {
       return entry.first != who && std::any_of(entry.second.begin(), entry.second.end(),
                                                [](const Path& path) { return is_below(path, ".dst"); });
@@ -391,7 +392,7 @@ class Two {
   int64_t now_ = 0;
 };
 
-TEST(UnsetProperties, UnsetReleaseAndDefaultAgreeWithTheModel) {
+TEST(UnsetProperties, UnsetReleaseAndDefaultMatchTheModel) {
   for (uint32_t seed = 0; seed < 600 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Two two(seed);

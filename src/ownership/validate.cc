@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 #include <vector>
 
@@ -15,71 +14,9 @@ struct Problem {
   std::string message;
 };
 
-// Go's %v and %#v of the values that fill an unstructured object: Kubernetes' messages show them so.
-void append_go(std::string& out, const Value& v, bool syntax) {
-  switch (v.kind()) {
-    case Value::Kind::Null:
-      out += syntax ? "interface {}(nil)" : "<nil>";
-      return;
-    case Value::Kind::Bool:
-      out += v.as_bool() ? "true" : "false";
-      return;
-    case Value::Kind::Int:
-      out += std::to_string(v.as_int());
-      return;
-    case Value::Kind::Double: {
-      const PathElement element = PathElement::value(&v);
-      const std::string shown = to_string(element);
-      out.append(shown, 2, shown.size() - 3);
-      return;
-    }
-    case Value::Kind::String:
-      out += syntax ? go_quote(v.as_string()) : std::string(v.as_string());
-      return;
-    case Value::Kind::Raw:
-      out += v.raw_json();
-      return;
-    case Value::Kind::List: {
-      out += syntax ? "[]interface {}{" : "[";
-      bool first = true;
-      for (const Value& item : v.items()) {
-        if (!first) out += syntax ? ", " : " ";
-        first = false;
-        append_go(out, item, syntax);
-      }
-      out += syntax ? '}' : ']';
-      return;
-    }
-    case Value::Kind::Map: {
-      std::vector<const Member*> members;
-      for (const Member& m : v.members()) members.push_back(&m);
-      std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
-      out += syntax ? "map[string]interface {}{" : "map[";
-      bool first = true;
-      for (const Member* m : members) {
-        if (!first) out += syntax ? ", " : " ";
-        first = false;
-        out += syntax ? go_quote(m->key) : std::string(m->key);
-        out += ':';
-        append_go(out, m->value, syntax);
-      }
-      out += syntax ? '}' : ']';
-      return;
-    }
-  }
-}
+std::string shown(const Value& v) { return "&{" + codec::go_text(v) + "}"; }
 
-std::string shown(const Value& v) {
-  std::string out = "&{";
-  append_go(out, v, false);
-  return out + "}";
-}
-
-std::string shown_with_syntax(const Value& v) {
-  std::string out = "&value.valueUnstructured{Value:";
-  append_go(out, v, true);
-  return out + "}";
-}
+std::string shown_with_syntax(const Value& v) { return "&value.valueUnstructured{Value:" + codec::go_syntax(v) + "}"; }
 
 bool scalar_fits(ScalarKind kind, const Value& v) {
   switch (kind) {
@@ -95,7 +32,7 @@ bool scalar_fits(ScalarKind kind, const Value& v) {
   return false;
 }
 
-// Walks once without making anything; only when something is wrong does the reporter walk again.
+// Walks once without allocating; the reporter walks again only if something is wrong.
 class Checker {
  public:
   Checker(Arena& arena, Duplicates duplicates) : arena_(arena), duplicates_(duplicates) {}
@@ -265,7 +202,7 @@ bool item_element(Arena& arena, const MergeType& list, const Value& item, PathEl
     if (problem != nullptr) {
       *problem = "associative list with keys has an element that omits all key fields [";
       bool first = true;
-      for (const std::string_view name : list.keys_as_written) {
+      for (const std::string_view name : list.keys_in_schema_order) {
         if (!first) *problem += ' ';
         first = false;
         *problem += go_quote(name);
@@ -290,7 +227,7 @@ ItemIndex::ItemIndex(Arena& arena, const MergeType& list, std::span<const Value>
   }
   for (const Value& item : items) {
     PathElement element = PathElement::index(0);
-    // Validated before: an item without an element does not get here.
+    // Already validated: every item has an element here.
     if (!item_element(arena, list, item, element)) element = PathElement::index(static_cast<int64_t>(count_));
     const uint64_t h = hashed ? hash(element) : 0;
     const uint32_t at = static_cast<uint32_t>(count_);

@@ -1,4 +1,4 @@
-// Walks of one value, or of one set, beside its type.
+// Walks of a value or a set along with its type.
 #include "codec/json.h"
 #include "ownership/typed.h"
 
@@ -9,7 +9,7 @@ class SetWalk {
  public:
   explicit SetWalk(Arena& arena) : arena_(arena), builder_(arena) {}
 
-  // What is owned below `v`; `leaf` says whether `v` itself is.
+  // The paths owned below `v`; `leaf` is set if `v` itself is owned.
   FieldSet node(const MergeType& type, const Value& v, bool& leaf) {
     leaf = false;
     switch (handled(pick(type, v))) {
@@ -45,8 +45,8 @@ class SetWalk {
   FieldSet items(const MergeType& type, const Value& v) {
     const size_t level = builder_.open();
     for (const Value& item : v.items()) {
-      // Only pruning makes items without an element (null, where everything in one was removed). They count as
-      // something in the list, which keeps the list itself, as in Go's engine.
+      // Only pruning creates items without an element (null, where everything in an item was removed). They count as
+      // content, which keeps the list itself, like in Go's engine.
       PathElement element = PathElement::index(INT64_MIN);
       item_element(arena_, type, item, element);
       bool leaf = false;
@@ -60,7 +60,7 @@ class SetWalk {
   SetBuilder builder_;
 };
 
-// A level of a set that is copied only once something in it changes.
+// A level of a set that is copied only when something in it changes.
 class LevelEdit {
  public:
   LevelEdit(Arena& arena, FieldSet set) : arena_(arena), from_(set.entries()) {}
@@ -104,6 +104,14 @@ FieldSet reconcile_level(Arena& arena, const MergeType& type, FieldSet set) {
   return edit.set();
 }
 
+// The type below an element; null if the type has none there. `declared`: whether it is a field named by the schema.
+const MergeType* child_type(const MergeType& type, const PathElement& element, bool& declared) {
+  declared = false;
+  if (element.is_field() && (type.offers & MergeType::kMap) != 0) return type.member(element.name(), declared);
+  const bool item = element.kind() == PathElement::Kind::Key && (type.offers & MergeType::kList) != 0;
+  return item ? type.item : nullptr;
+}
+
 }  // namespace
 
 FieldSet to_set(Arena& arena, const MergeType& type, const Value& value) {
@@ -118,12 +126,7 @@ FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set) {
     const SetEntry& entry = entries[i];
     if (entry.child_count == 0) continue;
     bool named = false;
-    const MergeType* child = nullptr;
-    if (entry.element.is_field() && (type.offers & MergeType::kMap) != 0) {
-      child = type.member(entry.element.name(), named);
-    } else if (entry.element.kind() == PathElement::Kind::Key && (type.offers & MergeType::kList) != 0) {
-      child = type.item;
-    }
+    const MergeType* child = child_type(type, entry.element, named);
     const FieldSet below = child == nullptr ? entry.children() : with_named_fields(arena, *child, entry.children());
     if ((named && !entry.member) || !below.same(entry.children())) edit.replace(i, entry.member || named, below);
   }
@@ -157,12 +160,7 @@ FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set) 
   for (const SetEntry& entry : set.entries()) {
     if (entry.child_count == 0) continue;
     bool declared = false;
-    const MergeType* child = nullptr;
-    if (entry.element.is_field() && (type.offers & MergeType::kMap) != 0) {
-      child = type.member(entry.element.name(), declared);
-    } else if (entry.element.kind() == PathElement::Kind::Key && (type.offers & MergeType::kList) != 0) {
-      child = type.item;
-    }
+    const MergeType* child = child_type(type, entry.element, declared);
     if (child == nullptr) continue;
     const bool whole = declared && entry.member;
     out.add(entry.element, whole, whole ? FieldSet() : declared_containers(arena, *child, entry.children()));
@@ -173,7 +171,7 @@ FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set) 
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set) { return reconcile_level(arena, type, set); }
 
 Value unfold_raw(Arena& arena, const MergeType& type, const Value& value) {
-  // What is untyped below a type with raw values may hold them, too: the schemas in a schema's `items`.
+  // Untyped values below a type with raw values may contain raw values too: the schemas in a schema's `items`.
   const auto below = [&](const MergeType* child) -> const MergeType& {
     return child == &MergeTypes::deduced() || child == &MergeTypes::untyped_atomic() ? type : *child;
   };

@@ -7,14 +7,15 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
+#include "patch/unfold.h"
 #include "request/query.h"
 
 namespace holdfast::patch {
 namespace {
 
-// The document being changed: parts become nodes when an operation walks through them, the rest stays a Value.
+// The document being edited: parts become nodes when an operation traverses them, the rest stays a Value.
 struct Node {
-  Value value;  // Of a node that was not opened.
+  Value value;  // If the node was not opened.
   enum class Opened : uint8_t { No, Map, List } opened = Opened::No;
   std::map<std::string_view, Node*> members;
   std::vector<Node*> items;  // Null pointers are JSON nulls, in members too.
@@ -24,7 +25,7 @@ class Editor {
  public:
   Editor(Arena& arena, const Value& root) : arena_(arena), root_(make(root)), depth_(depth_of(root)) {}
 
-  // False: the operation does not fit (problem() says why), or the document would be nested too deeply.
+  // False if the operation cannot be applied (see problem()), or the document would be nested too deeply.
   bool apply(const Value& operation) {
     return change(operation) && (is_shallow() || fail("the document is nested too deeply"));
   }
@@ -46,7 +47,7 @@ class Editor {
     return fail("Unexpected kind: " + std::string(op));
   }
 
-  // In the words of the Go library. Concatenated here, so that an operation that fits pays for none of it.
+  // Sets problem() to the Go library's message. Concatenated only on failure.
   template <class... Parts>
   bool fail(const Parts&... parts) {
     problem_.clear();
@@ -57,10 +58,10 @@ class Editor {
   struct Place {
     Node* container = nullptr;
     std::string_view key;
-    uint32_t depth = 0;  // Of what stands there: one below the root for its members.
+    uint32_t depth = 0;  // Depth of the value at this place: one for members of the root.
   };
 
-  // Levels of maps and lists.
+  // Number of nested maps and lists.
   static uint32_t depth_of(const Value& value) {
     uint32_t below = 0;
     if (value.is_map()) {
@@ -88,11 +89,11 @@ class Editor {
     return below + 1;
   }
 
-  // Something of `levels` was put at a place.
+  // A value with this many levels was put at the place.
   void grew(const Place& at, uint32_t levels) { depth_ = std::max(depth_, at.depth + levels); }
 
-  // depth_ says how deep the document is at most. Only where that is too much it is counted, which no patch of a real
-  // object needs: not more than a few times, so that the patch cannot make it the most of the work.
+  // depth_ is an upper bound for the document's depth. Only if it exceeds the limit is the depth counted, which patches
+  // of real objects do not need; the number of counts is limited so that they cannot dominate the work.
   bool is_shallow() {
     constexpr int kMostCounts = 16;
     if (depth_ <= limits::kDecodedDepth) return true;
@@ -118,9 +119,10 @@ class Editor {
     return value == nullptr ? nullptr : make(*value);
   }
 
-  // Whether the node is a map or list, whose children can be reached.
+  // Makes the children of a map or list accessible; false for other nodes.
   bool open(Node* node) {
     if (node->opened != Node::Opened::No) return true;
+    node->value = unfolded(arena_, node->value);
     if (node->value.is_map()) {
       for (const Member& member : node->value.members()) node->members.emplace(member.key, make(member.value));
       node->opened = Node::Opened::Map;
@@ -166,7 +168,7 @@ class Editor {
     return arena_.copy(out);
   }
 
-  // The container that holds what `path` names. What stands before the first slash is not looked at, as upstream.
+  // The container of the value at `path`. Like upstream, ignores everything before the first slash.
   Place find(std::string_view path) {
     size_t slash = path.find('/');
     if (slash == std::string_view::npos || root_ == nullptr) return {};
@@ -184,7 +186,7 @@ class Editor {
     }
   }
 
-  // A position in the list, counted from the end when negative; nothing when it is outside [0, count).
+  // An index into the list, counted from the end if negative; nullopt if it is outside [0, count).
   static std::optional<size_t> position(std::string_view key, size_t count, std::string& why) {
     Result<int64_t> index = request::go_parse_int(key);
     if (!index) {
@@ -202,7 +204,7 @@ class Editor {
     return static_cast<size_t>(at);
   }
 
-  // A missing member of a map is null, without an error.
+  // A missing member of a map is null, not an error.
   bool get(Node* container, std::string_view key, Node*& out) {
     if (container->opened == Node::Opened::Map) {
       const auto found = container->members.find(key);
@@ -248,7 +250,7 @@ class Editor {
     return true;
   }
 
-  // What failed, with what it was for in front.
+  // Prefixes the problem with the operation and path.
   bool fail_at(std::string_view what, std::string_view path) {
     problem_ = std::string(what) + ": '" + std::string(path) + "': " + problem_;
     return false;
@@ -299,14 +301,18 @@ class Editor {
     return true;
   }
 
-  bool move(const Value& operation) {
-    if (!has_text(operation, "from")) return fail("move operation failed to decode from: ", kNoFrom);
+  bool find_source(std::string_view name, const Value& operation, Place& from) {
+    if (!has_text(operation, "from")) return fail(name, " operation failed to decode from: ", kNoFrom);
     const std::string_view source = text(operation, "from");
-    const Place from = find(source);
+    from = find(source);
+    return from.container != nullptr ||
+           fail(name, " operation does not apply: doc is missing from path: ", source, ": missing value");
+  }
+
+  bool move(const Value& operation) {
+    Place from;
+    if (!find_source("move", operation, from)) return false;
     Node* node = nullptr;
-    if (from.container == nullptr) {
-      return fail("move operation does not apply: doc is missing from path: ", source, ": missing value");
-    }
     if (!get(from.container, from.key, node) || !erase(from)) return fail_at("error in move for path", from.key);
     if (!has_text(operation, "path")) return fail("move operation failed to decode path: ", kNoPath);
     const std::string_view path = text(operation, "path");
@@ -314,7 +320,7 @@ class Editor {
     if (to.container == nullptr) {
       return fail("move operation does not apply: doc is missing destination path: ", path, ": missing value");
     }
-    grew(to, depth_ > from.depth ? depth_ - from.depth : 0);  // It cannot be deeper than what it was in.
+    grew(to, depth_ > from.depth ? depth_ - from.depth : 0);  // It cannot be deeper than the value that contained it.
     return insert(to, node) || fail_at("error in move for path", path);
   }
 
@@ -323,7 +329,7 @@ class Editor {
     const std::string_view path = text(operation, "path");
     const Value* wanted = operation.find("value");
     const Value expected = wanted == nullptr ? Value::null() : *wanted;
-    const Node* node = root_;
+    Node* node = root_;
     if (!path.empty()) {
       const Place place = find(path);
       if (place.container == nullptr) {
@@ -337,9 +343,10 @@ class Editor {
     return !test_failed_ || fail("testing value ", path, " failed: test failed");
   }
 
-  // Looks at no more of the document than the operation's value has.
-  static bool same(const Node* node, const Value& value) {
+  // Examines no more of the document than the operation's value contains.
+  bool same(Node* node, const Value& value) {
     if (node == nullptr) return value.is_null();
+    open(node);
     switch (node->opened) {
       case Node::Opened::No:
         return equal(node->value, value);
@@ -360,14 +367,10 @@ class Editor {
   }
 
   bool copy(const Value& operation) {
-    if (!has_text(operation, "from")) return fail("copy operation failed to decode from: ", kNoFrom);
-    const std::string_view source = text(operation, "from");
-    const Place from = find(source);
+    Place from;
+    if (!find_source("copy", operation, from)) return false;
     Node* node = nullptr;
-    if (from.container == nullptr) {
-      return fail("copy operation does not apply: doc is missing from path: ", source, ": missing value");
-    }
-    if (!get(from.container, from.key, node)) return fail_at("error in copy for from", source);
+    if (!get(from.container, from.key, node)) return fail_at("error in copy for from", text(operation, "from"));
     if (!has_text(operation, "path")) return fail("copy operation failed to decode path: missing value");
     const std::string_view path = text(operation, "path");
     const Place to = find(path);
@@ -387,7 +390,7 @@ class Editor {
     return false;
   }
 
-  // The operation's value.
+  // Puts the operation's value.
   bool put(const Place& place, const Value& operation) {
     Node* const node = operand(operation);
     grew(place, depth_of(node));
@@ -403,7 +406,7 @@ class Editor {
   std::string problem_;
   bool test_failed_ = false;
   size_t copied_bytes_ = 0;
-  uint32_t depth_;  // At most this deep.
+  uint32_t depth_;  // Upper bound.
   int counts_ = 0;
 };
 

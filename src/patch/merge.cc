@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "patch/patch.h"
+#include "patch/unfold.h"
 
 namespace holdfast::patch {
 namespace {
@@ -11,7 +12,7 @@ Value sorted_map(Arena& arena, std::vector<Member> members) {
   return Value::map(arena, arena.copy(std::span<const Member>(members)));
 }
 
-// What is added leaves its nulls behind, except as elements of lists.
+// Removes nulls from added values, except from lists.
 Value without_nulls(Arena& arena, const Value& value) {
   if (value.is_map()) {
     std::vector<Member> members;
@@ -36,12 +37,14 @@ Value merge_maps(Arena& arena, const Value& object, const Value& patch) {
     const Value* change = patch.find(member.key);
     if (change == nullptr) {
       members.push_back(member);
-    } else if (change->is_null()) {
       continue;
-    } else if (member.value.is_map() && change->is_map()) {
-      members.push_back({member.key, merge_maps(arena, member.value, *change)});
-    } else if (member.value.is_map()) {
-      // A map that becomes something else takes it as it is; upstream prunes only what replaces other things.
+    }
+    if (change->is_null()) continue;
+    const Value before = unfolded(arena, member.value);
+    if (before.is_map() && change->is_map()) {
+      members.push_back({member.key, merge_maps(arena, before, *change)});
+    } else if (before.is_map()) {
+      // Upstream does not remove nulls from a value that replaces a map.
       members.push_back({member.key, *change});
     } else {
       members.push_back({member.key, without_nulls(arena, *change)});

@@ -14,9 +14,9 @@ Result<Value> converted_number(const types::Type& type, const Value& value) {
   if (value.is_double()) {
     const double number = value.as_double();
     if (std::floor(number) != number) {
-      return bad_request("cannot convert float64 to " + std::string(int_name(type.shape)));
+      return bad_request("cannot convert float64 to " + std::string(type.go_name));
     }
-    // Beyond int64 Go's conversion gives the smallest integer.
+    // Out of range, Go's conversion gives the smallest integer.
     whole = std::abs(number) < 9.3e18 && number < 9223372036854775808.0 && number >= -9223372036854775808.0
                 ? static_cast<int64_t>(number)
                 : INT64_MIN;
@@ -54,7 +54,7 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
       return value.is_bool() ? Result<Value>(value) : no("unrecognized type: bool");
     case types::Shape::String:
       if (value.is_string()) return value;
-      return no(value.is_int() ? "cannot convert int64 to string" : "unrecognized type: string");
+      return no(value.is_int() ? "cannot convert int64 to " + std::string(type.go_name) : "unrecognized type: string");
     case types::Shape::Bytes:
       return value.is_string() || value.is_list() ? Result<Value>(value) : no_such("slice from");
     case types::Shape::List: {
@@ -84,7 +84,7 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
     case types::Shape::Struct: {
       if (!value.is_map()) return no_such("struct from:");
       Value changed = value;
-      // Go goes through the fields of the struct: the first of them that does not fit is what the error is about.
+      // Go visits the fields in struct order: the first invalid one determines the error.
       const types::Field* refused = nullptr;
       Error why;
       for (const Member& member : value.members()) {

@@ -37,7 +37,7 @@ constexpr Case kJsonCases[] = {
      R"({"a":{"b":1}})"},
     {"copying a missing member adds null", R"({"a":{}})", R"([{"op":"copy","from":"/a/x","path":"/a/b"}])",
      R"({"a":{"b":null}})"},
-    {"moving one does not", R"({"a":{}})", R"([{"op":"move","from":"/a/x","path":"/a/b"}])", kRefused},
+    {"moving a missing member fails", R"({"a":{}})", R"([{"op":"move","from":"/a/x","path":"/a/b"}])", kRefused},
     {"escapes", R"({"a/b":{"~":1}})", R"([{"op":"remove","path":"/a~1b/~0"}])", R"({"a/b":{}})"},
     {"1 is not 1.0", R"({"a":1})", R"([{"op":"test","path":"/a","value":1.0}])", kRefused},
     {"null equals a missing member", R"({})", R"([{"op":"test","path":"/a","value":null}])", R"({})"},
@@ -49,8 +49,37 @@ TEST(JsonPatchTest, Cases) {
   for (const Case& c : kJsonCases) EXPECT_EQ(patched(apply_json_patch, c.object, c.patch), c.want) << c.name;
 }
 
-// Texts of evanphx/json-patch, as a running kube-apiserver showed them.
-TEST(JsonPatch, SaysWhyAnOperationDoesNotFit) {
+// RawExtensions are stored as text.
+TEST(JsonPatchTest, PatchesContentOfRawJson) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {R"([{"op":"add","path":"/raw/a/1/b","value":2}])", R"({"raw":{"a":[1,{"b":2,"x":3}]}})"},
+      {R"([{"op":"copy","from":"/raw/a","path":"/raw/a/1/-"}])", R"({"raw":{"a":[1,{"-":[1,{"x":3}],"x":3}]}})"},
+      {R"([{"op":"test","path":"/raw","value":{"a":[1,{"x":3}]}},{"op":"remove","path":"/raw/a/0"}])",
+       R"({"raw":{"a":[{"x":3}]}})"},
+      {R"([{"op":"test","path":"","value":{"raw":{"a":[1,{"x":3}]}}}])", R"({"raw":{"a":[1,{"x":3}]}})"},
+  };
+  for (const auto& [patch, want] : cases) {
+    Arena arena;
+    MapBuilder object(arena);
+    object.add("raw", Value::raw(R"({"a":[1,{"x":3}]})"));
+    Result<Value> result = apply_json_patch(arena, object.build(), *codec::decode_json(arena, patch));
+    ASSERT_TRUE(result) << patch;
+    EXPECT_EQ(codec::encode_json_sorted(*result), want);
+  }
+}
+
+TEST(MergePatchTest, PatchesContentOfRawJson) {
+  Arena arena;
+  MapBuilder object(arena);
+  object.add("raw", Value::raw(R"({"a":{"x":1},"b":2})"));
+  Result<Value> result = apply_merge_patch(arena, object.build(),
+                                           *codec::decode_json(arena, R"({"raw":{"a":{"y":null,"z":3},"b":null}})"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(codec::encode_json_sorted(*result), R"({"raw":{"a":{"x":1,"z":3}}})");
+}
+
+// Messages of evanphx/json-patch, copied from a kube-apiserver.
+TEST(JsonPatch, ReportsWhyOperationFailed) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {R"({"op":"replace","path":"/s/nope/x","value":1})",
        "replace operation does not apply: doc is missing path: /s/nope/x: missing value"},
@@ -90,15 +119,15 @@ TEST(JsonPatch, SaysWhyAnOperationDoesNotFit) {
   }
 }
 
-TEST(JsonPatchTest, CopiesMayNotGrowWithoutBound) {
+TEST(JsonPatchTest, CopiesCannotGrowWithoutBound) {
   std::string patch = "[";
   for (int i = 0; i < 40; ++i) patch += R"({"op":"copy","from":"/a","path":"/a/)" + std::to_string(i) + "\"},";
   patch.back() = ']';
   EXPECT_EQ(patched(apply_json_patch, R"({"a":{}})", patch), kRefused);
 }
 
-TEST(JsonPatchTest, CopiesMayNotNestWithoutBound) {
-  // Each copies the document into its own innermost map: the depth doubles.
+TEST(JsonPatchTest, CopiesCannotNestWithoutBound) {
+  // Each operation copies the document into its own innermost map: the depth doubles.
   std::string patch = "[", path = "/a";
   for (int i = 0, levels = 1; i < 16; ++i, levels *= 2) {
     patch += R"({"op":"copy","from":"/a","path":")" + path + "/a\"},";
@@ -108,7 +137,7 @@ TEST(JsonPatchTest, CopiesMayNotNestWithoutBound) {
   EXPECT_EQ(patched(apply_json_patch, R"({"a":{}})", patch), kRefused);
 }
 
-TEST(JsonPatchTest, MovesMayNotNestWithoutBound) {
+TEST(JsonPatchTest, MovesCannotNestWithoutBound) {
   std::string deep = "{}";
   for (int i = 0; i < 600; ++i) deep = "{\"a\":" + deep + "}";
   std::string patch = R"([{"op":"move","from":"/x","path":"/y)";
@@ -117,12 +146,12 @@ TEST(JsonPatchTest, MovesMayNotNestWithoutBound) {
   EXPECT_EQ(patched(apply_json_patch, "{\"x\":" + deep + ",\"y\":" + deep + "}", patch), kRefused);
 }
 
-TEST(JsonPatchTest, WhatOnlyLooksDeepIsCountedAndTaken) {
+TEST(JsonPatchTest, OverestimatedDepthIsCounted) {
   std::string deep = "{}";
   for (int i = 0; i < 600; ++i) deep = "{\"a\":" + deep + "}";
   std::string path = "/y";
   for (int i = 0; i < 599; ++i) path += "/a";
-  // `s` is shallow, though it stands beside something deep.
+  // `s` is shallow, but next to a deep value.
   const std::string moved = patched(apply_json_patch, "{\"s\":1,\"y\":" + deep + "}",
                                     R"([{"op":"move","from":"/s","path":")" + path + R"(/s"}])");
   EXPECT_NE(moved, kRefused);
@@ -131,8 +160,8 @@ TEST(JsonPatchTest, WhatOnlyLooksDeepIsCountedAndTaken) {
 constexpr Case kMergeCases[] = {
     {"sets, deletes, replaces lists", R"({"a":{"x":1,"y":2},"l":[1,2]})", R"({"a":{"x":null,"z":3},"l":[9]})",
      R"({"a":{"y":2,"z":3},"l":[9]})"},
-    {"nulls in new subtrees are pruned, also in lists' objects", R"({})", R"({"a":{"b":null,"l":[null,{"q":null}]}})",
-     R"({"a":{"l":[null,{}]}})"},
+    {"nulls in new subtrees are removed, even in objects inside lists", R"({})",
+     R"({"a":{"b":null,"l":[null,{"q":null}]}})", R"({"a":{"l":[null,{}]}})"},
     {"a scalar becomes a map", R"({"a":1})", R"({"a":{"b":null,"c":1}})", R"({"a":{"c":1}})"},
 };
 
@@ -149,15 +178,15 @@ constexpr Case kStrategicCases[] = {
      R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b","image":"1"}]}})",
      R"({"spec":{"containers":[{"name":"c","image":"3"},{"name":"a","image":"2"}]}})",
      R"({"spec":{"containers":[{"image":"3","name":"c"},{"image":"2","name":"a"},{"image":"1","name":"b"}]}})"},
-    {"delete takes one item", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+    {"delete removes one item", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
      R"({"spec":{"containers":[{"name":"a","$patch":"delete"}]}})", R"({"spec":{"containers":[{"name":"b"}]}})"},
-    {"replace takes all", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+    {"replace removes all others", R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
      R"({"spec":{"containers":[{"$patch":"replace"},{"name":"c"}]}})", R"({"spec":{"containers":[{"name":"c"}]}})"},
     {"a map can be emptied", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"$patch":"delete"}}})",
      R"({"metadata":{"labels":{}}})"},
-    {"scalars of a merge list are united", R"({"metadata":{"finalizers":["a","b"]}})",
-     R"({"metadata":{"finalizers":["c","a"]}})", R"({"metadata":{"finalizers":["c","a","b"]}})"},
-    {"and taken out", R"({"metadata":{"finalizers":["a","b"]}})",
+    {"scalar lists are merged", R"({"metadata":{"finalizers":["a","b"]}})", R"({"metadata":{"finalizers":["c","a"]}})",
+     R"({"metadata":{"finalizers":["c","a","b"]}})"},
+    {"scalars can be deleted from a list", R"({"metadata":{"finalizers":["a","b"]}})",
      R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["a"]}})", R"({"metadata":{"finalizers":["b"]}})"},
     {"order directive", R"({"spec":{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}})",
      R"({"spec":{"$setElementOrder/containers":[{"name":"c"},{"name":"n"},{"name":"a"}],"containers":[{"name":"n"}]}})",
@@ -168,7 +197,7 @@ constexpr Case kStrategicCases[] = {
     {"retainKeys", R"({"spec":{"securityContext":{"runAsUser":1,"runAsGroup":2}}})",
      R"({"spec":{"securityContext":{"$retainKeys":["runAsUser"],"runAsUser":3}}})",
      R"({"spec":{"securityContext":{"runAsUser":3}}})"},
-    {"retainKeys must name what the patch sets", R"({"spec":{}})", R"({"spec":{"$retainKeys":["a"],"b":3}})",
+    {"retainKeys must name all fields of the patch", R"({"spec":{}})", R"({"spec":{"$retainKeys":["a"],"b":3}})",
      "error: invalid patch format of retainKeys"},
     {"lists without a strategy are replaced", R"({"spec":{"containers":[{"name":"a","args":["1","2"]}]}})",
      R"({"spec":{"containers":[{"name":"a","args":["3"]}]}})",
@@ -184,26 +213,26 @@ TEST(StrategicPatchTest, Cases) {
 }
 
 Result<Value> left(Arena& arena, const Value& object, const Value& patch) {
-  return left_of_strategic_patch(arena, object, patch, *types::find_type("core/v1.Pod"));
+  return remaining_strategic_patch(arena, object, patch, *types::find_type("core/v1.Pod"));
 }
 
 constexpr Case kLeft[] = {
-    {"nulls of what is added are gone", R"({"metadata":{}})", R"({"metadata":{"labels":{"a":null,"b":"c"}}})",
+    {"nulls in added values are removed", R"({"metadata":{}})", R"({"metadata":{"labels":{"a":null,"b":"c"}}})",
      R"({"metadata":{"labels":{"b":"c"}}})"},
-    {"nulls that remove are not", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"a":null}}})",
+    {"nulls that delete are kept", R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"a":null}}})",
      R"({"metadata":{"labels":{"a":null}}})"},
-    {"items that are merged are like their patch", R"({"spec":{"containers":[{"name":"a"}]}})",
+    {"merged items follow the same rules", R"({"spec":{"containers":[{"name":"a"}]}})",
      R"({"spec":{"containers":[{"name":"a","resources":{"limits":null}},{"name":"b","image":null}]}})",
      R"({"spec":{"containers":[{"name":"a","resources":{}},{"image":null,"name":"b"}]}})"},
-    {"directives are taken out, with the lists that they order", R"({"spec":{"containers":[{"name":"a"}]}})",
+    {"directives are removed with the lists that they order", R"({"spec":{"containers":[{"name":"a"}]}})",
      R"({"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a"}],"hostname":1,)"
      R"("securityContext":{"$patch":"replace","runAsUser":"x"},"$retainKeys":["containers","securityContext","hostname"]}})",
      R"({"spec":{"hostname":1,"securityContext":{"$patch":"replace","runAsUser":"x"}}})"},
-    {"also where they replace", R"({"metadata":{"labels":{"a":"1"}}})",
+    {"replace directives are removed", R"({"metadata":{"labels":{"a":"1"}}})",
      R"({"metadata":{"labels":{"$patch":"replace"}}})", R"({"metadata":{"labels":{}}})"},
 };
 
-TEST(StrategicPatchTest, WhatIsLeftOfThePatch) {
+TEST(StrategicPatchTest, RemainderOfPatch) {
   for (const Case& c : kLeft) EXPECT_EQ(patched(left, c.object, c.patch), c.want) << c.name;
 }
 
@@ -212,21 +241,23 @@ constexpr struct {
   const char* tree;
   const char* want;
 } kConversions[] = {
-    {"integral doubles are integers", R"({"spec":{"replicas":2.0}})", R"({"spec":{"replicas":2}})"},
-    {"fractions are not", R"({"spec":{"replicas":2.5}})", "error: cannot convert float64 to int32"},
-    {"texts are no numbers", R"({"spec":{"replicas":"2"}})", "error: unrecognized type: int32"},
-    {"integers could be runes, and are no texts", R"({"metadata":{"name":5}})",
+    {"integral doubles become integers", R"({"spec":{"replicas":2.0}})", R"({"spec":{"replicas":2}})"},
+    {"fractions are rejected", R"({"spec":{"replicas":2.5}})", "error: cannot convert float64 to int32"},
+    {"strings are not numbers", R"({"spec":{"replicas":"2"}})", "error: unrecognized type: int32"},
+    {"integers are not strings, but convertible in Go", R"({"metadata":{"name":5}})",
      "error: cannot convert int64 to string"},
-    {"nothing else could", R"({"metadata":{"name":[]}})", "error: unrecognized type: string"},
+    {"named strings", R"({"spec":{"strategy":{"type":5}}})",
+     "error: cannot convert int64 to v1.DeploymentStrategyType"},
+    {"lists are not strings", R"({"metadata":{"name":[]}})", "error: unrecognized type: string"},
     {"lists", R"({"spec":{"template":{"spec":{"containers":{}}}}})", "error: cannot restore slice from map"},
     {"maps", R"({"metadata":{"labels":5}})", "error: cannot restore map from int64"},
     {"structs", R"({"spec":"x"})", "error: cannot restore struct from: string"},
-    {"the first field of the struct is named", R"({"spec":{"paused":1,"replicas":"x"}})",
+    {"the first field in struct order is reported", R"({"spec":{"paused":1,"replicas":"x"}})",
      "error: unrecognized type: int32"},
-    {"null fits everywhere", R"({"spec":null})", R"({"spec":null})"},
+    {"null is always valid", R"({"spec":null})", R"({"spec":null})"},
 };
 
-TEST(ConversionTest, TreesBecomeTypedAsGoConvertsThem) {
+TEST(ConversionTest, ConvertsLikeGo) {
   const types::Type& deployment = *types::find_type("apps/v1.Deployment");
   for (const auto& row : kConversions) {
     SCOPED_TRACE(row.name);

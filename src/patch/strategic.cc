@@ -1,5 +1,5 @@
-// Strategic merge patch, as k8s.io/apimachinery/pkg/util/strategicpatch applies one to a live object: the patch is
-// walked beside the object, and the declared types say which lists merge by which key.
+// Strategic merge patch like k8s.io/apimachinery/pkg/util/strategicpatch: the patch and the object are walked together,
+// and the declared types determine which lists merge by which key.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
+#include "patch/unfold.h"
 
 namespace holdfast::patch {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::string_view kSetOrder = "$setElementOrder";
 
 // --- Errors ---
 
-// What Go's %s makes of a value.
+// Go's %s of a value.
 std::string go_print_as_text(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::String:
@@ -41,7 +42,7 @@ std::string go_print_as_text(const Value& value) {
       return out + "]";
     }
     default:
-      return "%!s(" + std::string(codec::go_type(value)) + "=" + go_print(value) + ")";
+      return "%!s(" + std::string(codec::go_type(value)) + "=" + codec::go_text(value) + ")";
   }
 }
 
@@ -50,10 +51,10 @@ Error bad_primitive_list() { return bad_request("invalid patch format of primiti
 Error bad_element_order() { return bad_request("invalid patch format of setElementOrder list"); }
 
 Error no_merge_key(const Value& map, std::string_view key) {
-  return untyped("map: " + go_print(map) + " does not contain declared merge key: " + std::string(key));
+  return untyped("map: " + codec::go_text(map) + " does not contain declared merge key: " + std::string(key));
 }
 Error unknown_directive(const Value& directive, const Value& map) {
-  return untyped("unknown patch type: " + go_print_as_text(directive) + " in map: " + go_print(map));
+  return untyped("unknown patch type: " + go_print_as_text(directive) + " in map: " + codec::go_text(map));
 }
 Error bad_type(std::string_view expected, const Value& actual) {
   return untyped("expected a " + std::string(expected) + ", but received a " +
@@ -63,7 +64,7 @@ Error bad_type(std::string_view expected, const Value& actual) {
 // --- Declared types ---
 
 struct Meta {
-  const types::Type* type = nullptr;  // Of the field's value.
+  const types::Type* type = nullptr;  // Type of the field's value.
   uint8_t strategy = types::kPatchNone;
   std::string_view merge_key;
 };
@@ -106,7 +107,7 @@ Result<Meta> look_up(const types::Type* type, std::string_view key) {
 
 const types::Type* element_of(const Meta& meta) { return meta.type == nullptr ? nullptr : meta.type->element; }
 
-// --- The merge ---
+// --- Merge ---
 
 using Items = std::vector<Value>;
 
@@ -117,8 +118,8 @@ bool says(const Value& directive, std::string_view word) {
   return directive.is_string() && directive.as_string() == word;
 }
 
-// Where values stand in a list that may grow: the value itself, or the value of a key in each item. Items without the
-// key are not found.
+// Finds the positions of values in a growing list: by the value itself, or by the value of a key in each item. Items
+// without the key are not found.
 class Places {
  public:
   explicit Places(std::string_view key = {}) : key_(key) {}
@@ -128,18 +129,18 @@ class Places {
 
   void add(const Value& item) {
     const Value* value = key_.empty() ? &item : item.find(key_);
-    // One of many equal ones is enough.
+    // One of several equal values is enough.
     if (value != nullptr && !find(*value)) places_.emplace(hash(*value), Place{*value, count_});
     ++count_;
   }
-  // The first one that is equal.
+  // The first equal value.
   std::optional<size_t> find(const Value& value) const {
     for (auto [at, end] = places_.equal_range(hash(value)); at != end; ++at) {
       if (equal(at->second.value, value)) return at->second.index;
     }
     return std::nullopt;
   }
-  // The same of an item's key.
+  // The same for the key of an item.
   std::optional<size_t> find_item(const Value& item) const {
     const Value* value = key_.empty() ? &item : item.find(key_);
     return value == nullptr ? std::nullopt : find(*value);
@@ -169,7 +170,7 @@ class Merger {
     Result<Unit> kept = start_with(original, patch, result);
     if (!kept) return kept.take_error();
 
-    // Lists whose order the patch states are done with that; the rest of the patch follows.
+    // Lists with an order directive are merged first; the rest of the patch follows.
     std::vector<std::string_view> done;
     for (const Member& member : patch.members()) {
       if (!member.key.starts_with(kSetOrder)) continue;
@@ -187,8 +188,8 @@ class Merger {
     return finish(result);
   }
 
-  // What the merge leaves of the patch: Kubernetes' merge works on the patch itself, and errors print it afterwards.
-  // The patch must be one that merges.
+  // The remainder of the patch after merging: Kubernetes' merge modifies the patch, and errors print the result. The
+  // patch must be valid.
   Value left_of_map(const Value& original, const Value& patch, const types::Type* type) {
     if (const Value* directive = patch.find(kDirective)) {
       return says(*directive, "replace") ? without_member(arena_, patch, kDirective) : patch;
@@ -212,7 +213,7 @@ class Merger {
   Value left_of_member(const Value* original, const Member& change, const types::Type* type) {
     const Value& patch = change.value;
     if (!patch.is_map() && !patch.is_list()) return patch;
-    const Value tree = original != nullptr ? unfolded(*original) : Value::null();
+    const Value tree = original != nullptr ? unfolded(arena_, *original) : Value::null();
     if (tree.kind() != patch.kind()) return stripped_inside(without_nulls(patch));
     const Result<Meta> meta = look_up(type, change.key);
     if (!meta) return patch;
@@ -229,13 +230,13 @@ class Merger {
     const Places places(original, meta.merge_key);
     ListBuilder left(arena_);
     for (const Value& item : patch.items()) {
-      // With {$patch: replace} nothing is merged.
+      // With {$patch: replace}, nothing is merged.
       const std::optional<size_t> at = plain.empty() || is_directive(item) ? std::nullopt : places.find_item(item);
       left.add(at ? left_of_map(original[*at], item, element_of(meta)) : item);
     }
     return left.build();
   }
-  // Directives are taken out of maps where they are; a list without them is another list.
+  // Upstream removes directives from maps in place, but copies lists.
   Value stripped_inside(const Value& value) {
     if (value.is_list()) {
       ListBuilder list(arena_);
@@ -246,7 +247,7 @@ class Merger {
     return strip_directives(value, kept) ? kept : value;
   }
 
-  // A removed member stays in the builder as a mark until the end: its position must not move.
+  // A removed member stays in the builder as a placeholder until the end, so that positions do not change.
   static constexpr Value removed() { return Value::string(std::string_view(kRemovedMark, 1)); }
   static bool is_removed(const Value& value) { return value.is_string() && value.as_string().data() == kRemovedMark; }
   static constexpr char kRemovedMark[] = "x";
@@ -267,14 +268,7 @@ class Merger {
     return kept.build();
   }
 
-  // Raw JSON is merged as what it says.
-  Value unfolded(const Value& value) {
-    if (!value.is_raw()) return value;
-    Result<Value> tree = codec::decode_json(arena_, value.raw_json());
-    return tree.ok() ? *tree : value;
-  }
-
-  // The original's members, less those that $retainKeys does not name.
+  // The original's members, without those not named by $retainKeys.
   Result<Unit> start_with(const Value& original, const Value& patch, MapBuilder& result) {
     const Value* retain = patch.find(kRetainKeys);
     std::unordered_set<std::string_view, KeyHash> keys;
@@ -314,7 +308,7 @@ class Merger {
       return Unit{};
     }
     const Value* original = find(result, key);
-    const Value tree = original != nullptr ? unfolded(*original) : Value::null();
+    const Value tree = original != nullptr ? unfolded(arena_, *original) : Value::null();
     if (original == nullptr || tree.kind() != patch.kind()) {
       if (deletes) return Unit{};
       put_without_directives(result, key, without_nulls(patch));
@@ -344,7 +338,7 @@ class Merger {
     return Unit{};
   }
 
-  // $setElementOrder/x beside x.
+  // Handles $setElementOrder/x together with x.
   Result<Unit> merge_ordered(const Member& directive, const Value& patch, const types::Type* type, MapBuilder& result,
                              std::vector<std::string_view>& done) {
     if (!directive.value.is_list()) return bad_type("[]interface {}", directive.value);
@@ -428,7 +422,8 @@ class Merger {
     return in_order(merged, patch, original, meta.merge_key, true);
   }
 
-  // {$patch: delete, key: v} removes from the original; {$patch: replace} makes the patch's plain items everything.
+  // {$patch: delete, key: v} removes from the original; {$patch: replace} replaces everything with the patch's plain
+  // items.
   static Result<Unit> apply_list_directives(Items& original, Items& patch, std::string_view merge_key) {
     Items plain;
     Places dropped;
@@ -462,7 +457,7 @@ class Merger {
     return Unit{};
   }
 
-  // The patch's items in its order; the server's own keep their places relative to their old neighbours.
+  // Orders the patch's items as it says; other items keep their positions relative to their old neighbours.
   Result<Items> in_order(const Items& merged, const Items& patch_order, const Items& server_order,
                          std::string_view merge_key, bool maps) {
     if (maps) {
@@ -481,6 +476,7 @@ class Merger {
     };
     const auto sort_by = [&](Items& items, const Places& order) {
       std::vector<std::pair<ptrdiff_t, size_t>> ranks;
+      ranks.reserve(items.size());
       for (size_t i = 0; i < items.size(); ++i) ranks.emplace_back(index(order, items[i]), i);
       std::sort(ranks.begin(), ranks.end());
       Items sorted;
@@ -505,7 +501,7 @@ class Merger {
     return all;
   }
 
-  // The patch's list must be a subsequence of the order it states.
+  // The patch's list must be a subsequence of the order it declares.
   static Result<Unit> check_order(const Items& items, const Items& order, std::string_view merge_key,
                                   const Value* patch_list, const Value& order_list) {
     if (items.empty() || order.empty()) return Unit{};
@@ -539,13 +535,13 @@ class Merger {
       ++in_order;
     }
     if (at < plain.size() && in_order >= order.size()) {
-      return untyped("The order in patch list:\n" + go_print(*patch_list) + "\n doesn't match " +
-                     std::string(kSetOrder) + " list:\n" + go_print(order_list) + "\n");
+      return untyped("The order in patch list:\n" + codec::go_text(*patch_list) + "\n doesn't match " +
+                     std::string(kSetOrder) + " list:\n" + codec::go_text(order_list) + "\n");
     }
     return Unit{};
   }
 
-  // Whether the elements are maps; all must be of one kind, and no lists.
+  // Whether the elements are maps; all must have the same kind, and must not be lists.
   static Result<bool> element_kind(const Items& a, const Items& b) {
     const Value* first = nullptr;
     for (const Items* list : {&a, &b}) {
@@ -560,7 +556,7 @@ class Merger {
         } else if (first->kind() != item.kind()) {
           const auto shown = [](const Items& items) {
             std::string out = "[";
-            for (const Value& value : items) out += (out.size() > 1 ? " " : "") + go_print(value);
+            for (const Value& value : items) out += (out.size() > 1 ? " " : "") + codec::go_text(value);
             return out + "]";
           };
           return untyped("list element types are not identical: [" + shown(a) + " " + shown(b) + "]");
@@ -589,7 +585,7 @@ class Merger {
     return value;
   }
 
-  // False: the value is itself a directive and is dropped.
+  // False if the value is itself a directive and must be dropped.
   bool strip_directives(const Value& value, Value& out) {
     out = value;
     if (value.is_map()) {
@@ -622,56 +618,6 @@ class Merger {
   Arena& arena_;
 };
 
-void print_to(const Value& value, std::string& out) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      out += "<nil>";
-      break;
-    case Value::Kind::Bool:
-      out += value.as_bool() ? "true" : "false";
-      break;
-    case Value::Kind::Int:
-      out += std::to_string(value.as_int());
-      break;
-    case Value::Kind::Double:
-      out += codec::float_text(value.as_double(), codec::FloatText::Go);
-      break;
-    case Value::Kind::String:
-      out += value.as_string();
-      break;
-    case Value::Kind::Raw:
-      out += value.raw_json();
-      break;
-    case Value::Kind::List: {
-      out += '[';
-      bool first = true;
-      for (const Value& item : value.items()) {
-        if (!first) out += ' ';
-        first = false;
-        print_to(item, out);
-      }
-      out += ']';
-      break;
-    }
-    case Value::Kind::Map: {
-      std::vector<const Member*> members;
-      for (const Member& member : value.members()) members.push_back(&member);
-      std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
-      out += "map[";
-      bool first = true;
-      for (const Member* member : members) {
-        if (!first) out += ' ';
-        first = false;
-        out += member->key;
-        out += ':';
-        print_to(member->value, out);
-      }
-      out += ']';
-      break;
-    }
-  }
-}
-
 }  // namespace
 
 Result<Value> apply_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
@@ -679,14 +625,8 @@ Result<Value> apply_strategic_patch(Arena& arena, const Value& object, const Val
   return Merger(arena).merge_map(object, patch, &type);
 }
 
-Value left_of_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
+Value remaining_strategic_patch(Arena& arena, const Value& object, const Value& patch, const types::Type& type) {
   return Merger(arena).left_of_map(object, patch, &type);
-}
-
-std::string go_print(const Value& value) {
-  std::string out;
-  print_to(value, out);
-  return out;
 }
 
 }  // namespace holdfast::patch

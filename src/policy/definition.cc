@@ -1,5 +1,6 @@
 #include "policy/definition.h"
 
+#include "base/api_version.h"
 #include "base/strings.h"
 
 namespace holdfast::policy {
@@ -26,14 +27,8 @@ std::optional<Match> match_of(const Value* value) {
 
 }  // namespace
 
-std::string_view ParamKind::group() const {
-  const size_t slash = api_version.find('/');
-  return slash == std::string::npos ? std::string_view{} : std::string_view(api_version).substr(0, slash);
-}
-std::string_view ParamKind::version() const {
-  const size_t slash = api_version.find('/');
-  return slash == std::string::npos ? std::string_view(api_version) : std::string_view(api_version).substr(slash + 1);
-}
+std::string_view ParamKind::group() const { return split_api_version(api_version).group; }
+std::string_view ParamKind::version() const { return split_api_version(api_version).version; }
 
 Binding::Binding(std::unique_ptr<const Arena> arena, const Value& object)
     : name(object.text_at("metadata", "name")),
@@ -46,9 +41,7 @@ Binding::Binding(std::unique_ptr<const Arena> arena, const Value& object)
                      .selector = selector_of(*reference, "selector"),
                      .denies_missing = reference->text_at("parameterNotFoundAction") == "Deny"};
   }
-  for (const Value& action : object.items_at("spec", "validationActions")) {
-    if (action.is_string()) actions.emplace_back(action.as_string());
-  }
+  actions = texts_of(object.items_at("spec", "validationActions"));
 }
 
 Policy::Policy(std::unique_ptr<const Arena> arena, const Value& object)

@@ -1,7 +1,7 @@
-// Admission policies and their bindings, read once from the objects and immutable from then on. The expressions of a
-// policy are compiled when a request first meets it.
+// Admission policies and their bindings, read once from their objects and immutable afterwards. A policy's expressions
+// are compiled when the first request matches it.
 //
-// Threading: share freely; the first call of programs() compiles, on whatever thread that is.
+// Threading: may be shared freely; the first call of programs() compiles, on the caller's thread.
 #pragma once
 
 #include <memory>
@@ -19,15 +19,15 @@
 
 namespace holdfast::policy {
 
-// Which requests a policy or a binding is about (MatchResources). Selectors are metav1.LabelSelectors in the memory of
-// the object that it was read from; null or empty: everything.
+// The requests that a policy or binding applies to (MatchResources). Selectors are metav1.LabelSelectors that point
+// into the source object; null or empty selects everything.
 struct Match {
   std::vector<webhook::Rule> rules, excluded;  // A binding without rules matches whatever its policy matches.
   Value namespace_selector, object_selector;
-  bool equivalent = false;  // Also other versions of the resource; the object is converted.
+  bool equivalent = false;  // Also match other versions of the resource; the object is converted.
 };
 
-// Of which kind the params of a policy are.
+// The kind of a policy's params.
 struct ParamKind {
   std::string api_version, kind;
 
@@ -39,17 +39,17 @@ class Binding {
  public:
   struct ParamRef {
     std::string name, ns;
-    Value selector;               // Null: there is none.
-    bool denies_missing = false;  // parameterNotFoundAction Deny.
+    Value selector;               // Null if there is none.
+    bool denies_missing = false;  // parameterNotFoundAction is Deny.
   };
 
-  // `object` is in `arena`.
+  // `object` must be allocated in `arena`.
   Binding(std::unique_ptr<const Arena> arena, const Value& object);
 
   std::string name, policy;
   std::optional<Match> match;
   std::optional<ParamRef> param;
-  std::vector<std::string> actions;  // Of a ValidatingAdmissionPolicyBinding, in its order.
+  std::vector<std::string> actions;  // validationActions of a ValidatingAdmissionPolicyBinding, in order.
 
  private:
   std::unique_ptr<const Arena> arena_;
@@ -74,7 +74,7 @@ class Policy {
     std::vector<Mutation> mutations;
   };
 
-  // A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy in `arena`.
+  // A ValidatingAdmissionPolicy or MutatingAdmissionPolicy allocated in `arena`.
   Policy(std::unique_ptr<const Arena> arena, const Value& object);
 
   std::string name, uid;
@@ -82,7 +82,7 @@ class Policy {
   std::optional<Match> match;
   std::optional<ParamKind> param_kind;
   bool ignores_failure = false;
-  bool reinvokes = false;  // Of a MutatingAdmissionPolicy: reinvocationPolicy IfNeeded.
+  bool reinvokes = false;  // MutatingAdmissionPolicy: reinvocationPolicy is IfNeeded.
 
   expressions::Scope scope() const { return {.variables = true, .params = param_kind.has_value()}; }
   const Programs& programs() const;

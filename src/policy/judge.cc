@@ -17,7 +17,7 @@ Verdict failed_as_a_whole(const Policy& policy, std::string message) {
   return verdict;
 }
 
-// What a messageExpression gave, if that is fit to be shown.
+// The result of a messageExpression, if it can be shown.
 std::string_view shown_message(const std::optional<Evaluated>& evaluated) {
   if (!evaluated || !evaluated->problem.empty() || !evaluated->value.is_string()) return {};
   const std::string_view message = trim(evaluated->value.text());
@@ -31,22 +31,22 @@ std::string message_of(const Policy::Validation& validation, const std::optional
   return "failed expression: " + std::string(trim(validation.condition.text));
 }
 
-// Messages and audit annotations have no authorizer, and neither have the variables that they use: variables are
-// computed again for them (validator.go upstream).
+// Messages and audit annotations have no authorizer, and neither have the variables they use: variables are computed
+// again for them (upstream: validator.go).
 expressions::Inputs without_authorizer(const expressions::Inputs& inputs) {
   expressions::Inputs others = inputs;
   others.authorizer = nullptr;
   return others;
 }
 
-// The messages of a policy's validations, by validation.
+// Messages, indexed by validation.
 struct Messages {
   std::vector<std::optional<Evaluated>> evaluated;
   bool out_of_budget = false;
 };
 
-// Kubernetes evaluates all messages before it knows whether one is wanted, and a budget that they exceed fails the
-// policy. Those that are not wanted are evaluated here only if that could happen.
+// Kubernetes evaluates all messages before it knows which are needed, and exceeding the budget fails the policy.
+// Unneeded ones are evaluated here only if that could happen.
 Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& subject,
                            std::span<const std::optional<Evaluated>> results, int64_t budget) {
   const Policy::Programs& programs = policy.programs();
@@ -55,7 +55,7 @@ Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& su
   size_t count = 0;
   for (const Policy::Validation& validation : programs.validations) count += validation.message_expression ? 1 : 0;
   if (count == 0) return messages;
-  // An evaluation ends at the first step beyond its limit.
+  // An evaluation stops at the first step beyond its limit.
   constexpr int64_t kMost = int64_t{cel::kPerCallLimit} * 2;
   const bool may_exceed = static_cast<int64_t>(count + programs.variables.size()) * kMost > budget;
   Activation activation(arena, policy.scope(), programs.variables, without_authorizer(subject.inputs));
@@ -73,7 +73,7 @@ Messages evaluate_messages(Arena& arena, const Policy& policy, const Subject& su
   return messages;
 }
 
-// Nothing: the policy's budget did not suffice.
+// nullopt if the policy's budget was exceeded.
 std::optional<Verdict> annotate(Arena& arena, const Policy& policy, const Subject& subject, Verdict verdict) {
   const Policy::Programs& programs = policy.programs();
   Activation activation(arena, policy.scope(), programs.variables, without_authorizer(subject.inputs));
@@ -95,18 +95,18 @@ std::optional<Verdict> annotate(Arena& arena, const Policy& policy, const Subjec
 
 }  // namespace
 
-expressions::Matched meets_conditions(Arena& arena, const Policy& policy, const Subject& subject) {
+expressions::Matched check_match_conditions(Arena& arena, const Policy& policy, const Subject& subject) {
   const Policy::Programs& programs = policy.programs();
   if (programs.conditions.empty()) return {};
   expressions::Inputs inputs = subject.inputs;
   inputs.namespace_object = cel::Val::null();
-  inputs.request = subject.request_as_asked;
+  inputs.request = subject.original_request;
   Activation activation(arena, policy.scope(), programs.variables, inputs);
   return expressions::match(programs.conditions, activation, policy.ignores_failure);
 }
 
 Verdict judge(Arena& arena, const Policy& policy, const Subject& subject) {
-  const expressions::Matched matched = meets_conditions(arena, policy, subject);
+  const expressions::Matched matched = check_match_conditions(arena, policy, subject);
   if (!matched.problem.empty()) return failed_as_a_whole(policy, matched.problem);
   if (!matched.matches) return {};
 
@@ -115,7 +115,7 @@ Verdict judge(Arena& arena, const Policy& policy, const Subject& subject) {
   int64_t budget = cel::kRuntimeBudget;
   std::vector<std::optional<Evaluated>> results;
   results.reserve(programs.validations.size());
-  std::vector<Clock::time_point> times{Clock::now()};  // Before each validation, and after the last.
+  std::vector<Clock::time_point> times{Clock::now()};  // Before each validation, and after the last one.
   for (const Policy::Validation& validation : programs.validations) {
     results.push_back(activation.evaluate(validation.condition, budget));
     times.push_back(Clock::now());

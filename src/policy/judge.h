@@ -1,4 +1,4 @@
-// What a ValidatingAdmissionPolicy says about one request.
+// Evaluates a ValidatingAdmissionPolicy for one request.
 #pragma once
 
 #include <chrono>
@@ -11,30 +11,30 @@
 
 namespace holdfast::policy {
 
-// One request as a policy sees it, in the version in which the policy matched it.
+// A request as seen by a policy, in the version in which the policy matched it.
 struct Subject {
   expressions::Inputs inputs;
   // Match conditions see the requested resource in `request.resource`, and no namespace.
-  cel::Val request_as_asked;
+  cel::Val original_request;
 };
 
-// Whether the policy's match conditions let the request through.
-expressions::Matched meets_conditions(Arena& arena, const Policy& policy, const Subject& subject);
+// Evaluates the policy's match conditions.
+expressions::Matched check_match_conditions(Arena& arena, const Policy& policy, const Subject& subject);
 
-// A validation that did not pass.
+// A validation that failed.
 struct Failure {
-  size_t validation = 0;  // Its place in the policy.
+  size_t validation = 0;  // Index in the policy.
   std::string message;
-  std::string reason;  // Of the policy; empty: Invalid.
-  // How long evaluating took. Of a policy that failed as a whole: nothing.
+  std::string reason;  // From the validation; empty means Invalid.
+  // Evaluation time; zero if the policy failed as a whole.
   std::chrono::nanoseconds took{};
 };
 
 struct Verdict {
-  std::vector<Failure> failures;  // Of a policy that ignores failures: those that evaluated to false.
-  std::vector<Failure> ignored;   // Errors of a policy that ignores failures.
+  std::vector<Failure> failures;  // If the policy ignores failures, only validations that evaluated to false.
+  std::vector<Failure> ignored;   // Errors, if the policy ignores failures.
   std::vector<std::pair<std::string, std::string>> annotations;
-  std::vector<std::string> annotation_problems;  // They deny, whatever the binding's actions are.
+  std::vector<std::string> annotation_problems;  // They deny the request regardless of the binding's actions.
 };
 Verdict judge(Arena& arena, const Policy& policy, const Subject& subject);
 

@@ -10,9 +10,9 @@ namespace {
 
 using ownership::MergeType;
 
-// --- What a configuration cannot hold ---
+// --- Values without an apply configuration form ---
 
-// What is wrong with a foreign value at its place, as structured-merge-diff says it.
+// structured-merge-diff's error for a foreign value of this type.
 std::string misfit(const MergeType& type, const cel::ForeignValue& value) {
   switch (ownership::handled(type.offers)) {
     case MergeType::kMap:
@@ -35,8 +35,8 @@ std::string misfit(const MergeType& type, const cel::ForeignValue& value) {
   return "expected any scalar, got &{" + value.text + "}";
 }
 
-// With the path in front. Nothing: the type does not have the path, which validation says better.
-std::string located_misfit(const MergeType& root, const Value& configuration, const cel::ForeignValue& value) {
+// The same with the path; empty if the type does not contain the path, for which validation has a better error.
+std::string misfit_with_path(const MergeType& root, const Value& configuration, const cel::ForeignValue& value) {
   const MergeType* type = &root;
   Value at = configuration;
   std::string path;
@@ -53,7 +53,7 @@ std::string located_misfit(const MergeType& root, const Value& configuration, co
     if (type->item == nullptr) return {};
     at = at.is_list() ? at.items()[index] : Value();
     if (type->atomic_list || !type->keys.empty()) {
-      // An item of a keyed list is named by its keys, and has none when it is foreign itself.
+      // An item of a keyed list is identified by its keys; a foreign item has none.
       if (!type->atomic_list && &step == &value.path.back()) {
         return path + ": element " + std::to_string(index) +
                ": associative list with keys may not have non-map elements";
@@ -75,8 +75,9 @@ std::string located_misfit(const MergeType& root, const Value& configuration, co
 
 std::string misfits(const MergeType& type, const cel::Configuration& configuration) {
   std::vector<std::string> lines;
+  lines.reserve(configuration.foreign.size());
   for (const cel::ForeignValue& value : configuration.foreign) {
-    lines.push_back(located_misfit(type, configuration.value, value));
+    lines.push_back(misfit_with_path(type, configuration.value, value));
   }
   std::erase(lines, "");
   if (lines.size() == 1) return lines.front();
@@ -87,7 +88,7 @@ std::string misfits(const MergeType& type, const cel::Configuration& configurati
 
 // --- JSON patches ---
 
-// Upstream writes op, path and from into JSON as Go quotes strings; escapes that JSON lacks make them unreadable.
+// Upstream writes op, path and from to JSON with Go's string quoting; escapes unknown to JSON make them unreadable.
 bool is_readable_when_quoted(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -119,7 +120,7 @@ Result<Value> configure(Arena& arena, const cel::Val& configuration, const Value
                        std::string(object.text_at("apiVersion")) + ", Kind=" + std::string(object.text_at("kind")));
   }
   if (!converted.foreign.empty()) return bad_request(std::string(kUntyped) + misfits(type_of(*fields), converted));
-  // Whatever the expression says, it is about this object.
+  // The configuration is always for this object.
   Value config = with_member(arena, converted.value, "apiVersion", Value::string(object.text_at("apiVersion")));
   config = with_member(arena, config, "kind", Value::string(object.text_at("kind")));
   Result<Value> merged = fields->apply_unowned(arena, object, config);
@@ -154,7 +155,7 @@ Result<Value> patch_by(Arena& arena, const cel::Val& operations, const Value& ob
   }
   patch::JsonPatched patched = patch::run_json_patch(arena, object, list.build());
   if (patched.value) return *patched.value;
-  // A test that fails means that the patch is not wanted.
+  // A failed test means that the patch is not applied.
   if (patched.test_failed) return object;
   return bad_request("JSON Patch: " + patched.problem);
 }

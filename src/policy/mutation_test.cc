@@ -9,7 +9,7 @@
 namespace holdfast::policy {
 namespace {
 
-// Leaves that differ, one per line: "spec.replicas: 2 -> 3", "spec.paused: - -> true".
+// Differing leaves, one per line: "spec.replicas: 2 -> 3", "spec.paused: - -> true".
 void add_changes(const std::string& path, const Value* before, const Value* after, std::string& out) {
   if (before != nullptr && after != nullptr && equal(*before, *after)) return;
   const bool maps = (before == nullptr || before->is_map()) && (after == nullptr || after->is_map());
@@ -38,7 +38,7 @@ struct Case {
 
 class Mutations : public testing::Test {
  protected:
-  Arena arena_;  // Before what is made in it.
+  Arena arena_;  // Declared before the objects allocated in it.
 
   Value yaml(std::string_view text) {
     Result<Value> value = codec::decode_yaml(arena_, arena_.copy(text));
@@ -130,32 +130,31 @@ spec: {size: 3, enabled: true, opts: {a: x, b: z}, any: {deep: {er: 1}}, set: [p
 
 const std::string kMisfit = "error: error applying patch: failed to convert patch object to typed object: ";
 
-TEST_F(Mutations, AnApplyConfigurationIsMerged) {
+TEST_F(Mutations, ApplyConfigurationIsMerged) {
   expect(
       deployment_, deployments(), Mutation::Kind::ApplyConfiguration,
       {
           {"nothing", "Object{}", ""},
           {"a scalar", "Object{spec: Object.spec{replicas: 3}}", ".spec.replicas: 2 -> 3"},
           {"a variable of the policy", "Object{spec: Object.spec{replicas: variables.half}}", ".spec.replicas: 2 -> 1"},
-          {"a whole number with a fraction of zero", "Object{spec: Object.spec{replicas: 3.0}}",
-           ".spec.replicas: 2 -> 3"},
+          {"an integral double", "Object{spec: Object.spec{replicas: 3.0}}", ".spec.replicas: 2 -> 3"},
           {"a map merges by key", R"(Object{metadata: Object.metadata{labels: {"n": "x"}}})",
            R"(.metadata.labels.n: - -> "x")"},
-          {"an optional without a value leaves the field out",
-           "Object{spec: Object.spec{?replicas: object.?spec.?nope}}", ""},
-          {"an optional as a value is what it holds",
+          {"an optional field without a value is omitted", "Object{spec: Object.spec{?replicas: object.?spec.?nope}}",
+           ""},
+          {"an optional is replaced by its value",
            R"(Object{metadata: Object.metadata{labels: {"n": optional.of("x")}}})", R"(.metadata.labels.n: - -> "x")"},
-          {"an optional that holds nothing is null",
-           R"(Object{metadata: Object.metadata{labels: {"n": optional.none()}}})", R"(.metadata.labels.n: - -> null)"},
-          {"a type as a value is its name", R"(Object{metadata: Object.metadata{labels: {"n": type(1)}}})",
+          {"an empty optional is null", R"(Object{metadata: Object.metadata{labels: {"n": optional.none()}}})",
+           R"(.metadata.labels.n: - -> null)"},
+          {"a type is replaced by its name", R"(Object{metadata: Object.metadata{labels: {"n": type(1)}}})",
            R"(.metadata.labels.n: - -> "int")"},
-          {"a set is united", R"(Object{metadata: Object.metadata{finalizers: ["a/b", "x/y"]}})",
+          {"a set is merged", R"(Object{metadata: Object.metadata{finalizers: ["a/b", "x/y"]}})",
            ".metadata.finalizers[0]: \"x/y\" -> \"a/b\"\n.metadata.finalizers[1]: - -> \"x/y\""},
           {"a list merges by key",
            R"(Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{volumes: [
                  Object.spec.template.spec.volumes{name: "z"}]}}}})",
            R"(.spec.template.spec.volumes[1]: - -> {"name":"z"})"},
-          {"what the object holds can be extended",
+          {"a list of the object can be extended",
            R"(Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{volumes:
                  object.spec.template.spec.volumes + [Object.spec.template.spec.volumes{name: "z"}]}}}})",
            R"(.spec.template.spec.volumes[1]: - -> {"name":"z"})"},
@@ -163,17 +162,17 @@ TEST_F(Mutations, AnApplyConfigurationIsMerged) {
       });
 }
 
-TEST_F(Mutations, AnApplyConfigurationThatDoesNotFitIsRefused) {
+TEST_F(Mutations, InvalidApplyConfigurationIsRejected) {
   expect(
       deployment_, deployments(), Mutation::Kind::ApplyConfiguration,
       {
-          {"it does not compile", "Object{spec: nope}",
+          {"does not compile", "Object{spec: nope}",
            "error: compilation failed: ERROR: <input>:1:14: undeclared reference to 'nope' (in container '')\n"
            " | Object{spec: nope}\n"
            " | .............^"},
-          {"it is no Object", R"({"a": "b"})", "error: must evaluate to Object but got map(string, string)"},
-          {"it is a part of an Object", "Object.spec{}", "error: must evaluate to Object but got Object.spec"},
-          {"it fails", R"(Object{metadata: Object.metadata{labels: {"x": string(1/0)}}})",
+          {"not an Object", R"({"a": "b"})", "error: must evaluate to Object but got map(string, string)"},
+          {"a part of an Object", "Object.spec{}", "error: must evaluate to Object but got Object.spec"},
+          {"evaluation fails", R"(Object{metadata: Object.metadata{labels: {"x": string(1/0)}}})",
            R"(error: expression 'Object{metadata: Object.metadata{labels: {"x": string(1/0)}}}' resulted in error: division by zero)"},
           {"a type name that does not match its path", "Object{spec: Object.spec{selector: Object.spec.wrong{}}}",
            R"(error: type mismatch: unexpected type name "Object.spec.wrong", expected "Object.spec.selector", which matches field name path from root Object type)"},
@@ -181,13 +180,13 @@ TEST_F(Mutations, AnApplyConfigurationThatDoesNotFitIsRefused) {
            kMisfit + ".spec.nope: field not declared in schema"},
           {"a string for a number", R"(Object{spec: Object.spec{replicas: "x"}})",
            kMisfit + ".spec.replicas: expected numeric (int or float), got string"},
-          {"several misfits", R"(Object{spec: Object.spec{paused: "x", replicas: true}})",
+          {"several errors", R"(Object{spec: Object.spec{paused: "x", replicas: true}})",
            kMisfit + "errors:\n  .spec.paused: expected boolean, got &{x}\n  .spec.replicas: expected numeric (int or "
                      "float), got bool"},
           {"a string for a map", R"(Object{metadata: "x"})", kMisfit + ".metadata: expected map, got &{x}"},
           {"a string for a list", R"(Object{metadata: Object.metadata{finalizers: "x"}})",
            kMisfit + ".metadata.finalizers: expected list, got &{x}"},
-          {"an element twice", R"(Object{metadata: Object.metadata{finalizers: ["a/b", "a/b"]}})",
+          {"a duplicate element", R"(Object{metadata: Object.metadata{finalizers: ["a/b", "a/b"]}})",
            kMisfit + R"(.metadata.finalizers: duplicate entries for key [="a/b"])"},
           {"an atomic struct", R"(Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {"a": "c"}}}})",
            "error: error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
@@ -227,43 +226,44 @@ TEST_F(Mutations, AnApplyConfigurationThatDoesNotFitIsRefused) {
       });
 }
 
-TEST_F(Mutations, AJsonPatchIsApplied) {
-  expect(deployment_, deployments(), Mutation::Kind::JsonPatch,
-         {
-             {"a number", R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3}])", ".spec.replicas: 2 -> 3"},
-             {"an unsigned number", R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3u}])",
-              ".spec.replicas: 2 -> 3"},
-             {"a whole number with a fraction of zero",
-              R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3.0}])", ".spec.replicas: 2 -> 3"},
-             {"a number that JSON cannot hold", R"([JSONPatch{op: "add", path: "/spec/x", value: 9007199254740993}])",
-              R"(.spec.x: - -> "9007199254740993")"},
-             {"null", R"([JSONPatch{op: "add", path: "/spec/replicas", value: null}])", ".spec.replicas: 2 -> null"},
-             {"a duration", R"([JSONPatch{op: "add", path: "/spec/x", value: duration("90s")}])",
-              R"(.spec.x: - -> "90s")"},
-             {"bytes", R"([JSONPatch{op: "add", path: "/spec/x", value: b"xx"}])", R"(.spec.x: - -> "eHg=")"},
-             {"an optional", R"([JSONPatch{op: "add", path: "/spec/x", value: optional.of("x")}])",
-              R"(.spec.x: - -> "x")"},
-             {"an Object", R"([JSONPatch{op: "add", path: "/spec/template/spec/volumes/-",
+TEST_F(Mutations, JsonPatchIsApplied) {
+  expect(
+      deployment_, deployments(), Mutation::Kind::JsonPatch,
+      {
+          {"a number", R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3}])", ".spec.replicas: 2 -> 3"},
+          {"an unsigned number", R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3u}])",
+           ".spec.replicas: 2 -> 3"},
+          {"an integral double", R"([JSONPatch{op: "replace", path: "/spec/replicas", value: 3.0}])",
+           ".spec.replicas: 2 -> 3"},
+          {"a number that JSON cannot represent", R"([JSONPatch{op: "add", path: "/spec/x", value: 9007199254740993}])",
+           R"(.spec.x: - -> "9007199254740993")"},
+          {"null", R"([JSONPatch{op: "add", path: "/spec/replicas", value: null}])", ".spec.replicas: 2 -> null"},
+          {"a duration", R"([JSONPatch{op: "add", path: "/spec/x", value: duration("90s")}])",
+           R"(.spec.x: - -> "90s")"},
+          {"bytes", R"([JSONPatch{op: "add", path: "/spec/x", value: b"xx"}])", R"(.spec.x: - -> "eHg=")"},
+          {"an optional", R"([JSONPatch{op: "add", path: "/spec/x", value: optional.of("x")}])",
+           R"(.spec.x: - -> "x")"},
+          {"an Object", R"([JSONPatch{op: "add", path: "/spec/template/spec/volumes/-",
                value: Object.spec.template.spec.volumes{name: "z", emptyDir: Object.spec.template.spec.volumes.emptyDir{}}}])",
-              R"(.spec.template.spec.volumes[1]: - -> {"emptyDir":{},"name":"z"})"},
-             {"Objects in a list", R"([JSONPatch{op: "add", path: "/spec/x", value: [Object.spec.x{name: "z"}]}])",
-              R"(.spec.x: - -> [{"name":"z"}])"},
-             {"a key with a slash",
-              R"([JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b~c"), value: "x"}])",
-              R"(.metadata.labels.a/b~c: - -> "x")"},
-             {"what was moved", R"([JSONPatch{op: "move", from: "/spec/replicas", path: "/spec/minReadySeconds"}])",
-              ".spec.replicas: 2 -> -\n.spec.minReadySeconds: - -> 2"},
-             {"a test that fails", R"([JSONPatch{op: "test", path: "/spec/replicas", value: 7},
+           R"(.spec.template.spec.volumes[1]: - -> {"emptyDir":{},"name":"z"})"},
+          {"Objects in a list", R"([JSONPatch{op: "add", path: "/spec/x", value: [Object.spec.x{name: "z"}]}])",
+           R"(.spec.x: - -> [{"name":"z"}])"},
+          {"a key with a slash",
+           R"([JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b~c"), value: "x"}])",
+           R"(.metadata.labels.a/b~c: - -> "x")"},
+          {"a move", R"([JSONPatch{op: "move", from: "/spec/replicas", path: "/spec/minReadySeconds"}])",
+           ".spec.replicas: 2 -> -\n.spec.minReadySeconds: - -> 2"},
+          {"a test that fails", R"([JSONPatch{op: "test", path: "/spec/replicas", value: 7},
                JSONPatch{op: "remove", path: "/spec/replicas"}])",
-              ""},
-             {"a test that holds", R"([JSONPatch{op: "test", path: "/spec/replicas", value: 2},
+           ""},
+          {"a test that holds", R"([JSONPatch{op: "test", path: "/spec/replicas", value: 2},
                JSONPatch{op: "remove", path: "/spec/replicas"}])",
-              ".spec.replicas: 2 -> -"},
-             {"no operation", "[JSONPatch{}].filter(p, false)", ""},
-         });
+           ".spec.replicas: 2 -> -"},
+          {"no operation", "[JSONPatch{}].filter(p, false)", ""},
+      });
 }
 
-TEST_F(Mutations, AJsonPatchThatDoesNotFitIsRefused) {
+TEST_F(Mutations, InvalidJsonPatchIsRejected) {
   const std::string no_json = "error: JSONPath valueExpression evaluated to a type that could not marshal to JSON: ";
   expect(
       deployment_, deployments(), Mutation::Kind::JsonPatch,
@@ -272,13 +272,13 @@ TEST_F(Mutations, AJsonPatchThatDoesNotFitIsRefused) {
           {"a list of anything", "[]", "error: must evaluate to list(JSONPatch) but got list(dyn)"},
           {"an unknown operation", R"([JSONPatch{op: "bogus", path: "/spec/replicas"}])",
            "error: JSON Patch: Unexpected kind: bogus"},
-          {"no operation's name", R"([JSONPatch{path: "/spec/replicas"}])", "error: JSON Patch: Unexpected kind: "},
-          {"a path that is not there", R"([JSONPatch{op: "add", path: "/spec/nope/x", value: 1}])",
+          {"a missing op", R"([JSONPatch{path: "/spec/replicas"}])", "error: JSON Patch: Unexpected kind: "},
+          {"a missing path", R"([JSONPatch{op: "add", path: "/spec/nope/x", value: 1}])",
            R"(error: JSON Patch: add operation does not apply: doc is missing path: "/spec/nope/x": missing value)"},
-          {"a position that is not there", R"([JSONPatch{op: "add", path: "/spec/template/spec/volumes/7", value: 1}])",
+          {"an index out of range", R"([JSONPatch{op: "add", path: "/spec/template/spec/volumes/7", value: 1}])",
            "error: JSON Patch: error in add for path: '/spec/template/spec/volumes/7': Unable to access invalid index: "
            "7: invalid index referenced"},
-          {"a path that cannot be read", R"([JSONPatch{op: "add", path: "/metadata/labels/\u0000x", value: "y"}])",
+          {"an unreadable path", R"([JSONPatch{op: "add", path: "/metadata/labels/\u0000x", value: "y"}])",
            "error: JSON Patch: add operation failed to decode path: missing value"},
           {"a type", R"([JSONPatch{op: "add", path: "/spec/x", value: type(1)}])",
            no_json + "type conversion not supported for 'type'"},
@@ -286,9 +286,9 @@ TEST_F(Mutations, AJsonPatchThatDoesNotFitIsRefused) {
            no_json + "type conversion error from 'Quantity' to '*structpb.Value'"},
           {"an optional without a value", R"([JSONPatch{op: "add", path: "/spec/x", value: optional.none()}])",
            no_json + "optional.none() dereference"},
-          {"a map with other keys than strings", R"([JSONPatch{op: "add", path: "/spec/x", value: {1: "x"}}])",
+          {"a map with int keys", R"([JSONPatch{op: "add", path: "/spec/x", value: {1: "x"}}])",
            no_json + "unsupported type conversion from 'int' to string"},
-          {"a map with keys that are bools", R"([JSONPatch{op: "add", path: "/spec/x", value: {true: "x"}}])",
+          {"a map with bool keys", R"([JSONPatch{op: "add", path: "/spec/x", value: {true: "x"}}])",
            no_json + "type conversion error from bool to 'string'"},
           {"not a number", R"([JSONPatch{op: "add", path: "/spec/x", value: 0.0/0.0}])",
            no_json + "json: error calling MarshalJSON for type *structpb.Value: proto: "
@@ -297,18 +297,18 @@ TEST_F(Mutations, AJsonPatchThatDoesNotFitIsRefused) {
            no_json + "cannot convert to native type: *structpb.Value"},
           {"null in an Object", R"([JSONPatch{op: "add", path: "/spec", value: Object.spec{replicas: null}}])",
            no_json + "proto: invalid type: structpb.NullValue"},
-          {"an Object's type name", R"([JSONPatch{op: "add", path: "/spec", value: Object.spec{x: Object.wrong{}}}])",
+          {"a wrong type name", R"([JSONPatch{op: "add", path: "/spec", value: Object.spec{x: Object.wrong{}}}])",
            R"(error: type mismatch: unexpected type name "Object.wrong", expected "Object.spec.x", which matches field name path from root Object type)"},
       });
 }
 
-TEST_F(Mutations, EachMutationHasABudget) {
+TEST_F(Mutations, EachMutationHasItsOwnBudget) {
   int64_t left = 100;
   const std::string adds = R"(Object{spec: Object.spec{replicas: variables.half}})";
   EXPECT_EQ(changes(deployment_, deployments(), Mutation::Kind::ApplyConfiguration, adds, &left),
             ".spec.replicas: 2 -> 1");
   const int64_t cost = 100 - left;
-  EXPECT_GT(cost, 80);  // Two structs, and the variable on top.
+  EXPECT_GT(cost, 80);  // Two structs plus the variable.
   left = cost;
   EXPECT_EQ(changes(deployment_, deployments(), Mutation::Kind::ApplyConfiguration, adds, &left),
             ".spec.replicas: 2 -> 1");
@@ -321,23 +321,23 @@ TEST_F(Mutations, EachMutationHasABudget) {
 
 // --- Unset markers ---
 
-TEST_F(Mutations, AMarkerUnsetsAFieldOfABuiltInKind) {
+TEST_F(Mutations, MarkerUnsetsFieldOfBuiltInKind) {
   const std::string below = "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{";
   expect(
       deployment_, deployments(), Mutation::Kind::ApplyConfiguration,
       {
-          {"a scalar, by a type of its own",
+          {"a scalar, with its own type name",
            R"(Object{spec: Object.spec{replicas: Object.spec.replicas{k8s_io__value: "unset"}}})",
            ".spec.replicas: 2 -> -"},
-          {"a scalar, by a map", R"(Object{spec: Object.spec{replicas: {"k8s_io__value": "unset"}}})",
+          {"a scalar, as a map", R"(Object{spec: Object.spec{replicas: {"k8s_io__value": "unset"}}})",
            ".spec.replicas: 2 -> -"},
-          {"what is not there", R"(Object{spec: Object.spec{paused: {"k8s_io__value": "unset"}}})", ""},
+          {"an absent field", R"(Object{spec: Object.spec{paused: {"k8s_io__value": "unset"}}})", ""},
           {"a key of a map", R"(Object{metadata: Object.metadata{labels: {"a": {"k8s_io__value": "unset"}}}})",
            R"(.metadata.labels.a: "b" -> -)"},
-          {"a key of a map, by a type of its own",
+          {"a key of a map, with its own type name",
            R"(Object{metadata: Object.metadata{labels: {"a": Object.metadata.labels{k8s_io__value: "unset"}}}})",
            R"(.metadata.labels.a: "b" -> -)"},
-          {"a key beside another that is set",
+          {"a key next to one that is set",
            R"(Object{metadata: Object.metadata{labels: {"a": dyn({"k8s_io__value": "unset"}), "b": dyn("c")}}})",
            ".metadata.labels.a: \"b\" -> -\n.metadata.labels.b: - -> \"c\""},
           {"a whole map", R"(Object{metadata: Object.metadata{labels: {"k8s_io__value": "unset"}}})",
@@ -362,13 +362,13 @@ TEST_F(Mutations, AMarkerUnsetsAFieldOfABuiltInKind) {
            below +
                R"(containers: [Object.spec.template.spec.containers{name: "c", image: {"k8s_io__value": "unset"}}]}}}})",
            R"(.spec.template.spec.containers[0].image: "i" -> -)"},
-          {"a struct with nothing but markers is made, empty",
+          {"a struct with only markers is created empty",
            R"(Object{spec: Object.spec{strategy: Object.spec.strategy{type: {"k8s_io__value": "unset"}}}})",
            ".spec.strategy: - -> {}"},
       });
 }
 
-TEST_F(Mutations, AMarkerUnsetsAFieldOfACustomResource) {
+TEST_F(Mutations, MarkerUnsetsFieldOfCustomResource) {
   expect(
       widget_, widgets(), Mutation::Kind::ApplyConfiguration,
       {
@@ -376,7 +376,7 @@ TEST_F(Mutations, AMarkerUnsetsAFieldOfACustomResource) {
            ".spec.enabled: true -> false\n.spec.size: 3 -> -"},
           {"a key of a map", R"(Object{spec: Object.spec{opts: {"a": {"k8s_io__value": "unset"}}}})",
            R"(.spec.opts.a: "x" -> -)"},
-          {"the last keys of a map, which stays",
+          {"the last keys of a map, which stays empty",
            R"(Object{spec: Object.spec{opts: {"a": {"k8s_io__value": "unset"}, "b": {"k8s_io__value": "unset"}}}})",
            ".spec.opts.a: \"x\" -> -\n.spec.opts.b: \"z\" -> -"},
           {"a struct", R"(Object{spec: Object.spec{k8s_io__value: "unset"}})",
@@ -398,17 +398,17 @@ TEST_F(Mutations, AMarkerUnsetsAFieldOfACustomResource) {
           {"a key of a map in an item",
            R"(Object{spec: Object.spec{l: [Object.spec.l{k: "one", p: "TCP", m: {"t": {"k8s_io__value": "unset"}}}]}})",
            R"(.spec.l[0].m.t: "o" -> -)"},
-          {"a struct with nothing but markers is made, empty",
+          {"a struct with only markers is created empty",
            R"(Object{spec: Object.spec{inner: Object.spec.inner{a: {"k8s_io__value": "unset"}}}})",
            ".spec.inner: - -> {}"},
       });
-  // In a JSON patch it is data.
+  // JSON patches treat it as data.
   EXPECT_EQ(changes(widget_, widgets(), Mutation::Kind::JsonPatch,
                     R"([JSONPatch{op: "add", path: "/spec/any", value: {"k8s_io__value": "unset"}}])"),
             ".spec.any.deep: {\"er\":1} -> -\n.spec.any.k8s_io__value: - -> \"unset\"");
 }
 
-TEST_F(Mutations, AMisplacedMarkerIsRefused) {
+TEST_F(Mutations, MisplacedMarkerIsRejected) {
   const std::string refused = "error: error applying patch: invalid unset marker at ";
   expect(
       widget_, widgets(), Mutation::Kind::ApplyConfiguration,
@@ -419,13 +419,13 @@ TEST_F(Mutations, AMisplacedMarkerIsRefused) {
            refused + R"(.spec.size: the only value of k8s_io__value is "unset", not a value of another kind)"},
           {"another value in a map of a map", R"(Object{spec: Object.spec{opts: {"a": {"k8s_io__value": "x"}}}})",
            refused + R"(.spec.opts.a: the only value of k8s_io__value is "unset", not "x")"},
-          {"something beside it", R"(Object{spec: Object.spec{size: {"k8s_io__value": "unset", "more": "x"}}})",
+          {"another field next to it", R"(Object{spec: Object.spec{size: {"k8s_io__value": "unset", "more": "x"}}})",
            refused + R"(.spec.size: nothing may stand beside k8s_io__value, but "more" does)"},
-          {"something beside it that is no key",
+          {"another field next to it that is not a key",
            R"(Object{spec: Object.spec{l: [Object.spec.l{k: "one", v: "x", k8s_io__value: "unset"}]}})",
            refused +
                R"(.spec.l[k="one",p="TCP"]: only the keys of the list may stand beside k8s_io__value, but "v" does)"},
-          {"no key", R"(Object{spec: Object.spec{l: [Object.spec.l{p: "TCP", k8s_io__value: "unset"}]}})",
+          {"a missing key", R"(Object{spec: Object.spec{l: [Object.spec.l{p: "TCP", k8s_io__value: "unset"}]}})",
            refused + R"(.spec.l[0]: an item is unset by its keys, but "k" is missing and has no default)"},
           {"in an atomic struct",
            R"(Object{spec: Object.spec{whole: Object.spec.whole{a: {"k8s_io__value": "unset"}}}})",

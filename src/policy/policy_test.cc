@@ -21,7 +21,7 @@ BindingRef binding(const std::string& name, const std::string& of) {
   return std::make_shared<Binding>(std::move(arena), *object);
 }
 
-// --- The index ---
+// --- Index ---
 
 struct Rule {
   const char* name;
@@ -79,19 +79,19 @@ TEST_F(Indexed, FindsByOperationGroupAndResource) {
   EXPECT_EQ(found(Delete, {"example.com", "secrets"}), "a d");
 }
 
-TEST_F(Indexed, KnowsOtherNamesOfTheSameObjects) {
+TEST_F(Indexed, FindsAliasedResources) {
   EXPECT_EQ(found(webhook::Operation::Create, {"events.k8s.io", "events"}), "a e f");
   EXPECT_EQ(found(webhook::Operation::Create, {"", "events"}), "a e");
 }
 
-TEST_F(Indexed, KeepsTheBindingsOfAPolicyByName) {
+TEST_F(Indexed, BindingsAreSortedByName) {
   const std::vector<const Index::Bound*> bound = index->find(webhook::Operation::Create, {"", "configmaps"});
   ASSERT_EQ(bound.size(), 2u);
   ASSERT_EQ(bound[1]->bindings.size(), 2u);
   EXPECT_EQ(bound[1]->bindings[0]->name, "another");
 }
 
-TEST(Index, OfNothingFindsNothing) {
+TEST(Index, EmptyIndexFindsNothing) {
   const std::shared_ptr<const Index> index = Index::build({}, {}, {});
   EXPECT_FALSE(index->has_any(webhook::Operation::Create, {"", "pods"}));
 }
@@ -113,7 +113,7 @@ class Judging : public ::testing::Test {
     Subject subject;
     subject.inputs.object = cel::Val::data(object);
     subject.inputs.authorizer = &authorizer;
-    subject.request_as_asked = subject.inputs.request;
+    subject.original_request = subject.inputs.request;
     return judge(arena, *made, subject);
   }
   static std::string texts(const Verdict& verdict) {
@@ -131,7 +131,7 @@ class Judging : public ::testing::Test {
   Permissive authorizer;
 };
 
-TEST_F(Judging, SaysWhichValidationsFailedAndWhy) {
+TEST_F(Judging, ReportsFailedValidationsWithMessages) {
   EXPECT_EQ(texts(judged(R"yaml(
   validations:
   - {expression: object.spec.replicas < 10}
@@ -148,7 +148,7 @@ TEST_F(Judging, SaysWhichValidationsFailedAndWhy) {
             "5 fallback\n");
 }
 
-TEST_F(Judging, ReportsErrorsUnlessTheyAreIgnored) {
+TEST_F(Judging, ReportsErrorsUnlessIgnored) {
   const std::string validations = R"yaml(
   validations:
   - {expression: object.spec.missing == 1}
@@ -159,7 +159,7 @@ TEST_F(Judging, ReportsErrorsUnlessTheyAreIgnored) {
   EXPECT_EQ(texts(judged("  failurePolicy: Ignore" + validations)), "1 one\n");
 }
 
-TEST_F(Judging, LooksAtMatchConditionsFirst) {
+TEST_F(Judging, ChecksMatchConditionsFirst) {
   const std::string validations = "  validations: [{expression: 'false', message: refused}]\n";
   EXPECT_EQ(texts(judged("  matchConditions: [{name: a, expression: object.spec.replicas > 7}]\n" + validations)), "");
   EXPECT_EQ(texts(judged("  matchConditions: [{name: a, expression: object.spec.replicas == 7}]\n" + validations)),
@@ -168,7 +168,7 @@ TEST_F(Judging, LooksAtMatchConditionsFirst) {
             "0 expression 'object.x == 7' resulted in error: no such key: x\n");
 }
 
-TEST_F(Judging, SharesVariables) {
+TEST_F(Judging, MessagesCanUseVariables) {
   EXPECT_EQ(texts(judged(R"yaml(
   variables:
   - {name: limit, expression: "3"}
@@ -179,8 +179,8 @@ TEST_F(Judging, SharesVariables) {
             "0 4 too many\n");
 }
 
-TEST_F(Judging, StopsWhenTheBudgetIsSpent) {
-  // Eleven times nearly a million.
+TEST_F(Judging, StopsWhenBudgetIsExceeded) {
+  // Eleven evaluations of nearly a million each.
   std::string spec = "  validations:\n";
   for (int i = 0; i < 11; ++i) {
     spec += "  - {expression: 'lists.range(160000).all(i, i >= 0)'}\n";
@@ -188,7 +188,7 @@ TEST_F(Judging, StopsWhenTheBudgetIsSpent) {
   EXPECT_EQ(texts(judged(spec)), "0 " + std::string(expressions::kOutOfBudget) + "\n");
 }
 
-TEST_F(Judging, GivesAuditAnnotations) {
+TEST_F(Judging, ReturnsAuditAnnotations) {
   const Verdict verdict = judged(R"yaml(
   auditAnnotations:
   - {key: count, valueExpression: "' ' + string(object.spec.replicas) + ' '"}
@@ -203,7 +203,7 @@ TEST_F(Judging, GivesAuditAnnotations) {
             "expression 'string(object.missing)' resulted in error: no such key: missing");
 }
 
-TEST_F(Judging, HasAnAuthorizerForValidationsOnly) {
+TEST_F(Judging, AuthorizerIsAvailableOnlyToValidations) {
   const Verdict verdict = judged(R"yaml(
   variables:
   - {name: may, expression: "authorizer.path('/').check('get').allowed()"}
@@ -252,7 +252,7 @@ class TypeChecking : public ::testing::Test {
   }
 };
 
-TEST_F(TypeChecking, FindsFieldsThatTheKindDoesNotHave) {
+TEST_F(TypeChecking, FindsUndefinedFields) {
   EXPECT_EQ(
       warned(R"yaml(
   validations:
@@ -268,7 +268,7 @@ TEST_F(TypeChecking, FindsFieldsThatTheKindDoesNotHave) {
       " | ...............^\n");
 }
 
-TEST_F(TypeChecking, KnowsTheTypesOfVariables) {
+TEST_F(TypeChecking, InfersTypesOfVariables) {
   EXPECT_EQ(
       warned(R"yaml(
   variables: [{name: count, expression: object.spec.replicas}]
@@ -280,11 +280,11 @@ TEST_F(TypeChecking, KnowsTheTypesOfVariables) {
       " | ................^\n");
 }
 
-TEST_F(TypeChecking, EndsAtTypesWithinThemselves) {
+TEST_F(TypeChecking, HandlesRecursiveTypes) {
   EXPECT_EQ(warned("  validations: [{expression: 'object.spec.nested == object.spec.nested'}]"), "");
 }
 
-TEST(TypeCheckedResources, AreThoseWithoutWildcards) {
+TEST(TypeCheckedResources, ExcludeWildcards) {
   Result<codec::Document> policy = codec::parse_yaml(R"yaml(
 spec:
   matchConstraints:

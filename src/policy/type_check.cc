@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/api_version.h"
 #include "expressions/expressions.h"
 
 namespace holdfast::policy {
@@ -10,7 +11,7 @@ namespace {
 constexpr size_t kMaxTypes = 10;
 constexpr std::string_view kCompilationFailed = "compilation failed: ";
 
-// The texts of a list, sorted. Nothing: one of them is a wildcard.
+// The strings of a list, sorted; nullopt if one is a wildcard.
 std::optional<std::vector<std::string>> plain_texts(const Value& rule, std::string_view key) {
   std::vector<std::string> texts;
   for (const Value& item : rule.items_at(key)) {
@@ -21,7 +22,7 @@ std::optional<std::vector<std::string>> plain_texts(const Value& rule, std::stri
   return texts;
 }
 
-// An OpenAPI v3 schema with what it refers to in place of the references.
+// Resolves the references in an OpenAPI v3 schema.
 class Resolver {
  public:
   Resolver(Arena& arena, const Value& document) : arena_(arena), schemas_(document.get("components", "schemas")) {}
@@ -42,7 +43,7 @@ class Resolver {
     if (!schema.is_map()) return schema;
     if (const std::string_view name = reference(schema); !name.empty()) {
       const Value* target = schemas_->find(name);
-      // A type within itself is an object that nothing is known of.
+      // A recursive type becomes an object of unknown type.
       if (target == nullptr || std::find(open_.begin(), open_.end(), name) != open_.end()) return plain_object();
       open_.push_back(name);
       const Value resolved = resolve(*target);
@@ -65,7 +66,7 @@ class Resolver {
   }
 
  private:
-  // Directly, or in the allOf that keeps a description beside it.
+  // Either direct, or in an allOf next to a description.
   static std::string_view reference(const Value& schema) {
     constexpr std::string_view kPrefix = "#/components/schemas/";
     std::string_view text = schema.text_at("$ref");
@@ -82,10 +83,10 @@ class Resolver {
 
   Arena& arena_;
   const Value* schemas_;
-  std::vector<std::string_view> open_;  // References that are being resolved.
+  std::vector<std::string_view> open_;  // References being resolved.
 };
 
-// All issues of one expression, by kind; empty: there are none.
+// All issues of one expression, by kind; empty if there are none.
 std::string issues(const Value& policy, std::span<const CheckedKind> kinds,
                    const std::shared_ptr<const cel::SchemaTypes>& params, std::string_view expression) {
   std::string all;
@@ -100,8 +101,8 @@ std::string issues(const Value& policy, std::span<const CheckedKind> kinds,
     if (compiled.program != nullptr) continue;
     std::string_view problem = compiled.problem;
     if (problem.starts_with(kCompilationFailed)) problem.remove_prefix(kCompilationFailed.size());
-    all += (all.empty() ? "" : "\n") + kind.group + "/" + kind.version + ", Kind=" + kind.kind + ": " +
-           std::string(problem) + "\n";
+    all += (all.empty() ? "" : "\n") + go_kind_text(kind.group, kind.version, kind.kind) + ": " + std::string(problem) +
+           "\n";
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// What the types of objects say about a ValidatingAdmissionPolicy's expressions: warnings for its status
-// (k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go). They change nothing about the policy.
+// Checks a ValidatingAdmissionPolicy's expressions against the types of the objects it matches: warnings for its status
+// (k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go). They do not affect the policy.
 //
 //   resources_to_check() --the caller finds kinds and documents--> schema_of() --> type_warnings()
 #pragma once
@@ -20,21 +20,21 @@ namespace holdfast::policy {
 struct CheckedResource {
   std::string group, version, resource;
 };
-// The resources that the policy names without wildcards, in order. A rule with too many counts in part.
+// The resources that the policy names without wildcards, in order; at most ten per rule.
 std::vector<CheckedResource> resources_to_check(const Value& policy);
 
 struct CheckedKind {
   std::string group, version, kind;
   std::shared_ptr<const cel::SchemaTypes> types;
 };
-// Of a group version's OpenAPI v3 document; null: the document does not have the kind.
+// From a group version's OpenAPI v3 document; null if the document does not contain the kind.
 std::shared_ptr<const cel::SchemaTypes> schema_of(Arena& arena, const Value& document, std::string_view group,
                                                   std::string_view version, std::string_view kind);
 
 struct TypeWarning {
   std::string field, warning;
 };
-// `kinds` are sorted by group, version and kind. `params` null: the policy has none, or nothing is known of them.
+// `kinds` must be sorted by group, version and kind. `params` is null if the policy has none or their type is unknown.
 std::vector<TypeWarning> type_warnings(const Value& policy, std::span<const CheckedKind> kinds,
                                        const std::shared_ptr<const cel::SchemaTypes>& params);
 

@@ -11,6 +11,7 @@
 #include "base/api_error.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -19,14 +20,6 @@ namespace {
 
 bool has(const std::vector<std::string>& set, std::string_view text) {
   return std::find(set.begin(), set.end(), text) != set.end();
-}
-
-std::vector<std::string> texts(const Value& rule, std::string_view key) {
-  std::vector<std::string> result;
-  for (const Value& item : rule.items_at(key)) {
-    if (item.is_string()) result.emplace_back(item.as_string());
-  }
-  return result;
 }
 
 bool path_matches(const std::vector<std::string>& paths, std::string_view path) {
@@ -39,7 +32,7 @@ bool path_matches(const std::vector<std::string>& paths, std::string_view path) 
 
 using Texts = std::unordered_set<std::string_view, KeyHash>;
 
-// A rule that a user holds, prepared for lookups.
+// A rule that a user holds, indexed for lookups.
 struct Held {
   explicit Held(const Rule& rule)
       : verbs(rule.verbs.begin(), rule.verbs.end()),
@@ -62,8 +55,9 @@ struct Held {
   const std::vector<std::string>& paths;
 };
 
-// One column of a rule (its verbs, its groups, ...) sorted by which of the held rules have each text. Columns have far
-// fewer classes than texts: what holds for one text of a class holds for all.
+// The values in one column of a rule (its verbs, its groups, ...), grouped into classes: values of one class are
+// covered by exactly the same held rules. There are far fewer classes than values, and the rules need checking only
+// once per class.
 class Classes {
  public:
   template <class Has>
@@ -77,7 +71,7 @@ class Classes {
       class_of_.push_back(at->second);
     }
   }
-  // A column that says nothing: each of the held rules that says nothing there either.
+  // For an empty column: one class, covered by every held rule for which `fits` is true.
   template <class Fits>
   Classes(const std::vector<Held>& held, Fits&& fits) : class_of_{0} {
     holders_.emplace_back(held.size());
@@ -93,12 +87,13 @@ class Classes {
   }
 
  private:
-  std::vector<std::vector<bool>> holders_;  // Of each class: which rules.
-  std::vector<size_t> class_of_;            // Of each text.
+  std::vector<std::vector<bool>> holders_;  // Per class: which rules cover it.
+  std::vector<size_t> class_of_;            // Per value.
 };
 
-// Whether every combination of classes is held by one rule; `visit(indices)` for each combination of texts that is not,
-// while it says true. Combinations are counted, not made: a role of a few kilobytes has millions of them.
+// Whether every combination of classes is covered by a single rule. Calls `visit(indices)` for each combination of
+// values that is not, until it returns false. Works on classes because a role of a few kilobytes has millions of
+// combinations of values.
 template <size_t columns, class Visit>
 bool covers_product(const std::array<const Classes*, columns>& classes, size_t rules, Visit&& visit) {
   for (const Classes* column : classes) {
@@ -145,11 +140,7 @@ bool covers_product(const std::array<const Classes*, columns>& classes, size_t r
   return false;
 }
 
-std::string quoted_list(const std::vector<std::string>& values) {
-  std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i) text += (i > 0 ? " " : "") + go_quote(values[i]);
-  return text + "]";
-}
+std::string quoted_list(const std::vector<std::string>& values) { return "[" + join(values, " ", go_quote) + "]"; }
 
 std::string compact_text(const Rule& rule) {
   std::string text;
@@ -164,7 +155,7 @@ std::string compact_text(const Rule& rule) {
   return "{" + text + "}";
 }
 
-// Pieces that differ in the verb alone become one, as users wrote them.
+// Merges pieces that differ only in the verb, so that they look as the user wrote them.
 std::vector<Rule> joined(const std::vector<Rule>& missing) {
   std::vector<Rule> result;
   using Columns = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>>;
@@ -185,7 +176,7 @@ std::vector<Rule> joined(const std::vector<Rule>& missing) {
   return result;
 }
 
-// Errors as Go's aggregate prints them: one alone, several in brackets, each once.
+// Formats errors like Go's aggregate: a single one as is, several in brackets, without duplicates.
 std::string aggregated(const std::vector<std::string>& errors) {
   std::vector<std::string> distinct;
   for (const std::string& error : errors) {
@@ -206,8 +197,8 @@ Value strings(Arena& arena, const std::vector<std::string>& values) {
 }  // namespace
 
 Rule Rule::from(const Value& rule) {
-  return {texts(rule, "verbs"), texts(rule, "apiGroups"), texts(rule, "resources"), texts(rule, "resourceNames"),
-          texts(rule, "nonResourceURLs")};
+  return {texts_of(rule.items_at("verbs")), texts_of(rule.items_at("apiGroups")), texts_of(rule.items_at("resources")),
+          texts_of(rule.items_at("resourceNames")), texts_of(rule.items_at("nonResourceURLs"))};
 }
 
 bool Rule::allows(const auth::Attributes& attributes) const {
@@ -246,7 +237,7 @@ bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std:
   bool covered = true;
   for (const Rule& rule : wanted) {
     const Classes verbs(rule.verbs, rules, [](const Held& h, std::string_view verb) { return h.has_verb(verb); });
-    // Of each missing piece: one verb and one resource (and name), or one verb and one path.
+    // Each missing piece has one verb and one resource (and name), or one verb and one path.
     const auto miss = [&](Rule piece) {
       if (missing != nullptr) missing->push_back(std::move(piece));
       return missing != nullptr && missing->size() < limits::kMissingRules;
@@ -325,7 +316,7 @@ void Index::visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit
     const auto found = grants_.find(subject);
     return found == grants_.end() || std::all_of(found->second.begin(), found->second.end(), visit);
   };
-  // What holds everywhere first, as Kubernetes looks at it.
+  // Cluster-wide bindings first, in the order of kube-apiserver.
   std::string scope = "/";
   while (true) {
     if (!grants_of(scope + "u:" + user.name)) return;
@@ -410,14 +401,12 @@ Error escalation_error(const auth::UserInfo& user, std::string_view group_resour
                        const std::vector<Rule>& missing) {
   std::set<std::string> descriptions;
   for (const Rule& rule : joined(missing)) descriptions.insert(compact_text(rule));
-  std::string list;
-  for (const std::string& text : descriptions) list += (list.empty() ? "" : "\n") + text;
   const size_t dot = group_resource.find('.');
   const GroupResource resource{dot == std::string_view::npos ? std::string_view() : group_resource.substr(dot + 1),
                                group_resource.substr(0, dot)};
   return forbidden(resource, name,
                    "user " + go_quote(user.name) + " (groups=" + quoted_list(user.groups) +
-                       ") is attempting to grant RBAC permissions not currently held:\n" + list);
+                       ") is attempting to grant RBAC permissions not currently held:\n" + join(descriptions, "\n"));
 }
 
 }  // namespace holdfast::rbac

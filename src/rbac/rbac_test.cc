@@ -27,7 +27,7 @@ struct Fixture : testing::Test {
 };
 using RbacTest = Fixture;
 
-TEST_F(RbacTest, ABindingAllowsInItsNamespaceAndSaysWhy) {
+TEST_F(RbacTest, ABindingAllowsInItsNamespaceAndTheReasonNamesIt) {
   roles["dev/reader"] = parse(
       R"({"metadata":{"name":"reader","namespace":"dev"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods","pods/log"]}]})");
   role_bindings["dev/readers"] = parse(
@@ -43,7 +43,7 @@ TEST_F(RbacTest, ABindingAllowsInItsNamespaceAndSaysWhy) {
   EXPECT_FALSE(index->authorize(get(bob, "pods", "dev")).allowed());
 }
 
-TEST_F(RbacTest, ClusterBindingsHoldEverywhereAndNamesLimitThem) {
+TEST_F(RbacTest, ClusterBindingsApplyEverywhereAndResourceNamesRestrictThem) {
   cluster_roles["/one"] = parse(
       R"({"metadata":{"name":"one"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["mine"]},{"verbs":["get"],"nonResourceURLs":["/metrics","/healthz/*"]},{"verbs":["*"],"apiGroups":["*"],"resources":["*/scale"]}]})");
   cluster_role_bindings["/b"] = parse(
@@ -70,7 +70,7 @@ TEST_F(RbacTest, ABindingToAMissingRoleGrantsNothing) {
   EXPECT_EQ(decision.reason, R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
 }
 
-TEST_F(RbacTest, RightsOneDoesNotHoldAreNamed) {
+TEST_F(RbacTest, MissingPermissionsAreListed) {
   const auto held = rules(R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
   const auto wanted = rules(R"([{"verbs":["get","delete","watch"],"apiGroups":[""],"resources":["pods"]}])");
   std::vector<Rule> missing;
@@ -86,7 +86,7 @@ TEST_F(RbacTest, RightsOneDoesNotHoldAreNamed) {
   EXPECT_TRUE(covers(all, wanted));
 }
 
-TEST_F(RbacTest, ARoleOfAMillionCombinationsIsJudgedByItsTexts) {
+TEST_F(RbacTest, CoverageOfAMillionCombinationsIsComputedPerClass) {
   Rule large;
   for (int i = 0; i < 100; ++i) {
     large.verbs.push_back("v" + std::to_string(i));
@@ -94,7 +94,7 @@ TEST_F(RbacTest, ARoleOfAMillionCombinationsIsJudgedByItsTexts) {
     large.resources.push_back("r" + std::to_string(i));
   }
   EXPECT_TRUE(covers({large}, {large}));
-  // Two halves together are the whole; without one combination of them they are not.
+  // The two halves together cover the whole; with one combination removed they do not.
   Rule first = large, second = large;
   first.verbs.resize(50);
   second.verbs.erase(second.verbs.begin(), second.verbs.begin() + 50);
@@ -110,7 +110,7 @@ TEST_F(RbacTest, ARoleOfAMillionCombinationsIsJudgedByItsTexts) {
 }
 
 TEST_F(RbacTest, RulesWithTooManyCombinationsCountAsNotHeld) {
-  // Each text is held by another rule, so that none is like another.
+  // Each value is covered by a different rule, so that every value is a class of its own.
   constexpr size_t kTexts = 33;
   static_assert(kTexts * kTexts * kTexts * kTexts > limits::kRuleCombinations);
   Rule wanted;
@@ -123,11 +123,11 @@ TEST_F(RbacTest, RulesWithTooManyCombinationsCountAsNotHeld) {
   std::vector<Rule> missing;
   EXPECT_FALSE(covers(held, {wanted}, &missing));
   EXPECT_EQ(missing.size(), 1u);
-  held.push_back(wanted);  // It alone has everything.
+  held.push_back(wanted);  // Covers everything by itself.
   EXPECT_TRUE(covers(held, {wanted}));
 }
 
-TEST_F(RbacTest, NamesAreHeldOneByOneOrAllTogether) {
+TEST_F(RbacTest, ResourceNamesAreCoveredIndividuallyOrByAnUnrestrictedRule) {
   const auto named = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["a","b"]}])");
   const auto any = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}])");
   const auto one = rules(R"([{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["a"]}])");
@@ -138,7 +138,7 @@ TEST_F(RbacTest, NamesAreHeldOneByOneOrAllTogether) {
   EXPECT_TRUE(covers({one[0], other[0]}, named));
 }
 
-TEST_F(RbacTest, AggregationUnitesTheChosenRoles) {
+TEST_F(RbacTest, AggregationIsTheUnionOfTheSelectedRoles) {
   cluster_roles["/a"] = parse(
       R"({"metadata":{"name":"a","labels":{"to":"x"}},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
   cluster_roles["/b"] = parse(

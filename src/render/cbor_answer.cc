@@ -44,8 +44,7 @@ bool holds_bytes(const types::Type& type) {
 }
 
 void append_cbor(const types::Type* type, const Value& value, codec::Sink& sink) {
-  // The types that reach bytes do not contain themselves: this does not go deep, and the rest is written without a
-  // stack.
+  // Types with byte fields are not recursive, so this recursion is shallow; everything else is encoded iteratively.
   if (type == nullptr || !holds_bytes(*type)) {
     const std::string whole = codec::encode_cbor(value);
     sink.put(std::string_view(whole).substr(codec::kCborSelfDescribed.size()));

@@ -1,4 +1,4 @@
-// Responses in CBOR. Base64 in JSON is bytes in CBOR, and only the object's type tells which strings those are.
+// CBOR responses. Fields that are Base64 in JSON are byte strings in CBOR; only the object's type tells which ones.
 #pragma once
 
 #include "codec/codec.h"
@@ -6,10 +6,10 @@
 
 namespace holdfast::render {
 
-// Whether objects of a built-in type have bytes somewhere: Secrets, certificates.
+// Whether a built-in type contains byte fields anywhere (Secrets, certificates).
 bool holds_bytes(const types::Type& type);
 
-// Writes the item, without the self-described tag. Null: the type is unknown and has no bytes.
+// Appends the item without the self-described tag. A null type means unknown, without byte fields.
 void append_cbor(const types::Type* type, const Value& value, codec::Sink& sink);
 
 }  // namespace holdfast::render

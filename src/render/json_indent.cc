@@ -3,10 +3,12 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/ascii.h"
+
 namespace holdfast::render {
 namespace {
 
-// The end of the string that begins at `at`: after its closing quote.
+// Position after the closing quote of the string that begins at `at`.
 size_t string_end(std::string_view json, size_t at) {
   size_t from = at + 1;
   while (true) {
@@ -20,9 +22,7 @@ size_t string_end(std::string_view json, size_t at) {
   }
 }
 
-bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' || c == 'E';
-}
+bool is_word(char c) { return is_digit(c) || is_lower(c) || c == '-' || c == '+' || c == '.' || c == 'E'; }
 
 }  // namespace
 

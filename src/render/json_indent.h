@@ -1,4 +1,4 @@
-// Compact JSON in, indented JSON out, as Go's MarshalIndent writes it: for answers that leave in pieces.
+// Converts compact JSON to indented JSON as Go's MarshalIndent writes it, for streamed responses.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace holdfast::render {
 
 class JsonIndenter {
  public:
-  // The next piece of one document. A piece ends between two tokens; what is between tokens is not kept.
+  // Appends the next chunk of the document. Chunks must end between tokens; whitespace between tokens is dropped.
   void add(std::string_view json, std::string& out);
 
  private:
   void line(std::string& out) const;
 
   size_t depth_ = 0;
-  bool opened_ = false;  // A map or a list has just begun: whether it is empty shows with the next token.
+  bool opened_ = false;  // Just after '{' or '[': the next token decides whether it is empty.
 };
 
 }  // namespace holdfast::render

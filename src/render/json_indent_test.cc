@@ -5,7 +5,7 @@
 namespace holdfast::render {
 namespace {
 
-TEST(JsonIndenterTest, IndentsAsGoDoesWhateverThePieces) {
+TEST(JsonIndenterTest, MatchesGoForAnyChunking) {
   const std::string json = R"({"a":{},"b":[],"c":[1,-2.5e+3,true,null],"d":"{\"x\":[1,2]}\\","e":[{"f":{}},[]]})";
   const std::string want = R"({
   "a": {},

@@ -4,7 +4,9 @@
 #include <cassert>
 
 #include "base/api_error.h"
+#include "base/varint.h"
 #include "render/cbor_answer.h"
+#include "render/object_forms.h"
 #include "render/table_view.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
@@ -12,8 +14,6 @@
 
 namespace holdfast::render {
 namespace {
-
-using ownership::ManagedEntry;
 
 void append_cbor_answer(const types::Type* type, const Value& tree, std::string& out) {
   codec::Sink sink(out);
@@ -28,47 +28,6 @@ bool identifies(std::string_view path) {
     if (path == kept) return true;
   }
   return false;
-}
-
-Value with_sorted_members(Arena& arena, const Value& map) {
-  std::vector<Member> members(map.members().begin(), map.members().end());
-  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.key < b.key; });
-  MapBuilder sorted(arena);
-  for (const Member& member : members) sorted.add(member.key, member.value);
-  return sorted.build();
-}
-
-// As Go prints a struct: members as they are declared, maps sorted. For what is not in that order by itself: metadata
-// of custom objects, whose members are all sorted, and what comes of a conversion.
-Value in_declared_order(Arena& arena, const types::Type& type, const Value& value) {
-  if (value.is_list() && type.shape == types::Shape::List) {
-    ListBuilder list(arena);
-    for (const Value& item : value.items()) list.add(in_declared_order(arena, *type.element, item));
-    return list.build();
-  }
-  if (value.is_map() && type.shape == types::Shape::Map) return with_sorted_members(arena, value);
-  if (!value.is_map() || type.shape != types::Shape::Struct) return value;
-  MapBuilder map(arena);
-  for (const types::Field* field : type.members) {
-    const Value* member = value.find(field->name);
-    if (member != nullptr) map.add(field->name, in_declared_order(arena, *field->type, *member));
-  }
-  return map.build();
-}
-
-Value metadata_object(Arena& arena, const View& view, const Value& tree) {
-  MapBuilder partial(arena);
-  partial.add("kind", Value::string("PartialObjectMetadata"));
-  partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
-  const Value* metadata = tree.find("metadata");
-  Value shown = Value::empty_map();
-  if (metadata != nullptr) {
-    static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
-    shown = view.served->custom ? in_declared_order(arena, type, *metadata)
-                                : without_converted_annotations(arena, *view.served->resource, *metadata);
-  }
-  partial.add("metadata", shown);
-  return partial.build();
 }
 
 // The metadata of a custom object with its managedFields, all members sorted.
@@ -109,17 +68,17 @@ ownership::MemberOrder member_order(const View& view) {
   return view.served->custom ? ownership::MemberOrder::Bytewise : ownership::MemberOrder::Canonical;
 }
 
-// Whether an object's JSON or CBOR comes straight from its Protobuf.
+// Whether JSON or CBOR can be transcoded directly from the stored Protobuf.
 bool transcodes(const View& view) {
   const types::Resource& resource = *view.served->resource;
   if (!is_stored_version(view) || view.served->custom || view.accepted.form == request::Form::Table) return false;
   if (view.accepted.form == request::Form::Object) return true;
-  // Where annotations are left out of metadata, it takes a tree.
+  // Removing annotations from metadata requires a tree.
   return view.accepted.meta_version == "v1" && kinds::conversion_annotations(resource).empty();
 }
 
-// Such an object's CBOR item if that is the format, else its JSON, compact, without a newline. Owners are inserted as
-// they are, without parsing them again.
+// Transcodes to CBOR, or else to compact JSON without a newline. managedFields are inserted as encoded by the caller,
+// without parsing them again.
 Result<Unit> transcode(const View& view, std::string_view body, bool as_item, const codec::RenderAdditions& additions,
                        std::string& out) {
   codec::Shape shape;
@@ -135,7 +94,7 @@ Result<Unit> transcode(const View& view, std::string_view body, bool as_item, co
 
 Result<Unit> transcode_with_owners(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
   if (source.managed.empty()) return transcode(view, source.body, as_item, {}, out);
-  // A dropped path may be inside the owners.
+  // Dropped paths may be inside managedFields.
   if (!view.drop.empty()) {
     return transcode(view, resource::join_managed(source.body, source.managed), as_item, {}, out);
   }
@@ -148,7 +107,7 @@ Result<Unit> transcode_with_owners(const View& view, const ObjectSource& source,
   return transcode(view, source.body, as_item, {.managed_fields = managed}, out);
 }
 
-// The object's JSON, compact, without a newline; straight from Protobuf where that is possible.
+// Appends the object as compact JSON without a newline, transcoded from Protobuf where possible.
 Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_item, std::string& out) {
   if (transcodes(view)) return transcode_with_owners(view, source, as_item, out);
   const request::Form form = view.accepted.form;
@@ -157,20 +116,12 @@ Result<Unit> append_json(const View& view, const ObjectSource& source, bool as_i
   if (!tree) return tree.take_error();
   Value shown = *tree;
   if (form == request::Form::PartialMetadata || form == request::Form::PartialMetadataList) {
-    shown = metadata_object(arena, view, shown);
+    shown = partial_metadata(arena, view, shown);
   } else if (as_item && !view.served->custom) {
     shown = without_member(arena, without_member(arena, shown, "kind"), "apiVersion");
   }
   codec::encode_json(shown, out);
   return Unit{};
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
 }
 
 }  // namespace
@@ -187,7 +138,7 @@ std::string View::form_key(bool first_table) const {
   if (accepted.form != request::Form::Object) key += accepted.meta_version;
   if (accepted.form == request::Form::Table) {
     key += first_table ? 'h' : 'n';
-    key += std::to_string(now.seconds);  // Ages are in the cells.
+    key += std::to_string(now.seconds);  // Cells show ages.
   }
   for (const std::string& path : accepted.drop_paths) key += '-' + path;
   return key;
@@ -231,7 +182,7 @@ Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source
   return object;
 }
 
-Result<std::string> encode_answer(const Value& tree, const types::Type* type, request::Format format, bool pretty) {
+Result<std::string> encode_response(const Value& tree, const types::Type* type, request::Format format, bool pretty) {
   std::string out;
   switch (format) {
     case request::Format::Json:
@@ -276,7 +227,7 @@ std::string go_struct(const types::Type& type, std::string_view suffix) {
     return "*unstructured.Unstructured" + std::string(suffix);
   }
   const std::string_view package = type.name.substr(0, slash);
-  // Events of both groups are one struct inside.
+  // Upstream uses one internal struct for the Events of both groups.
   return "*" + std::string(package == "events" ? "core" : package) + std::string(type.name.substr(dot)) +
          std::string(suffix);
 }
@@ -289,7 +240,7 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
     case request::Form::Object:
       break;
     case request::Form::PartialMetadata:
-      shown = metadata_object(arena, view, tree);
+      shown = partial_metadata(arena, view, tree);
       shown_type = &partial_metadata_type();
       break;
     case request::Form::PartialMetadataList:
@@ -300,10 +251,10 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
       shown = table_of(arena, view, tree);
       break;
   }
-  // A Table, and an object of a custom kind, has no bytes.
+  // Tables and custom objects have no byte fields.
   const bool plain = view.accepted.form == request::Form::Table || view.served->custom;
   if (view.accepted.format == request::Format::Cbor && plain) shown_type = nullptr;
-  return encode_answer(shown, shown_type, view.accepted.format, view.accepted.pretty);
+  return encode_response(shown, shown_type, view.accepted.format, view.accepted.pretty);
 }
 
 Result<std::string> render_object(const View& view, const ObjectSource& source) {
@@ -347,7 +298,7 @@ Result<std::string> render_list(const View& view, Arena& arena, std::span<const 
     } else if (objects) {
       shown.add(without_member(arena, without_member(arena, item, "kind"), "apiVersion"));
     } else {
-      shown.add(metadata_object(arena, view, item));
+      shown.add(partial_metadata(arena, view, item));
     }
   }
   const std::string kind = table     ? "Table"
@@ -364,7 +315,7 @@ Result<std::string> render_list(const View& view, Arena& arena, std::span<const 
   const types::Type* type = table     ? nullptr
                             : objects ? types::find_type(std::string(resource.type->name) + "List")
                                       : &partial_list;
-  return encode_answer(list.build(), type, view.accepted.format, view.accepted.pretty);
+  return encode_response(list.build(), type, view.accepted.format, view.accepted.pretty);
 }
 
 // --- Lists ---
@@ -390,7 +341,7 @@ bool ListRenderer::items_are_null() const {
 Value ListRenderer::metadata(Arena& arena) const {
   MapBuilder metadata(arena);
   if (view_.served->custom && view_.accepted.form == request::Form::Object) {
-    // Custom lists are maps, whose keys come sorted and whose continue is there even when it is empty.
+    // Custom lists are maps: keys are sorted, and "continue" is present even when empty.
     metadata.add("continue", Value::string(arena, head_.continue_token));
     if (head_.remaining > 0) metadata.add("remainingItemCount", Value::integer(head_.remaining));
     metadata.add("resourceVersion", Value::string(arena, head_.resource_version));
@@ -410,7 +361,7 @@ struct ListKind {
 ListKind list_kind(const View& view) {
   if (view.accepted.form == request::Form::Object) {
     const types::Resource& resource = *view.served->resource;
-    // A CRD may name its list kind; built-in ones are all KindList.
+    // A CRD may specify its list kind; for built-in kinds it is always KindList.
     const std::string kind =
         resource.list_kind.empty() ? std::string(resource.kind) + "List" : std::string(resource.list_kind);
     return {kind, resource::api_version_of(resource)};
@@ -418,28 +369,17 @@ ListKind list_kind(const View& view) {
   return {"PartialObjectMetadataList", "meta.k8s.io/" + view.accepted.meta_version};
 }
 
-}  // namespace
-
-namespace {
-
-size_t varint_size(uint64_t value) {
-  size_t bytes = 1;
-  while (value >>= 7) ++bytes;
-  return bytes;
-}
-
 constexpr char kItems = '\x12';  // Field 2 of every list.
 
 }  // namespace
 
-// The size of the item's message, as far as entries tell without being decoded. Nothing: the item must be rendered to
-// know.
+// Size of the item's message if known without decoding the entry; nullopt if it has to be rendered.
 std::optional<size_t> ListRenderer::message_bytes(const cache::Entry& entry) const {
   if (envelope_bytes_ == 0 || entry.joined_bytes() == 0 || view_.accepted.ownership == request::Ownership::V2) {
     return std::nullopt;
   }
   if (!view_.omits_ownership()) return entry.joined_bytes();
-  // What the envelope holds is a message and its length.
+  // The envelope holds a length prefix and a message: solve for the length of the message.
   const size_t held = entry.body_bytes() - envelope_bytes_;
   size_t message = held - 1;
   while (message + varint_size(message) > held) --message;
@@ -472,7 +412,7 @@ Result<std::string> ListRenderer::protobuf_item(const ObjectSource& source) cons
     Result<Value> tree = tree_of(arena, view_, source);
     if (!tree) return tree.take_error();
     const bool partial = view_.accepted.form != request::Form::Object;
-    const Value shown = partial ? metadata_object(arena, view_, *tree) : *tree;
+    const Value shown = partial ? partial_metadata(arena, view_, *tree) : *tree;
     Result<Unit> encoded =
         codec::encode_enveloped(partial ? partial_metadata_type() : *view_.served->resource->type, shown, enveloped);
     if (!encoded) return encoded.take_error();

@@ -1,8 +1,8 @@
-// Objects as the bytes of answers: every format and form, lists and watch events included.
+// Renders objects, lists and watch events as response bytes, in every format and form.
 //
-// The common cases go from the canonical body to the wire without a tree: Protobuf without managedFields is the body
-// itself, with them a splice, JSON a table-driven transcoding. Everything else (other versions, Tables, YAML, indented
-// JSON) goes through a tree.
+// The common cases convert the canonical body without building a tree: Protobuf without managedFields is the body
+// itself, with them a splice; JSON is transcoded from Protobuf by tables. Everything else (other versions, Tables,
+// YAML, indented JSON) goes through a tree.
 #pragma once
 
 #include <optional>
@@ -25,68 +25,69 @@
 
 namespace holdfast::render {
 
-enum class IncludeObject : uint8_t { Metadata, None, Object };  // In the rows of a Table.
+enum class IncludeObject : uint8_t { Metadata, None, Object };  // For the rows of a Table.
 
-// How objects of one resource are shown to a client. Created once per request.
+// How objects of one resource are rendered for a client. Created once per request.
 struct View {
   const resource::Served* served = nullptr;
   request::Accepted accepted;
   IncludeObject include = IncludeObject::Metadata;
   UnixTime now;
   const Gates* gates = nullptr;
-  codec::FieldPaths drop;  // accepted.drop_paths, less what identifies an object.
-  // Told instead of the answer once there is one: upstream looks at includeObject only then.
+  codec::FieldPaths drop;  // accepted.drop_paths without the fields that identify an object.
+  // Sent instead of the response, once there is one: upstream validates includeObject only at that point.
   std::optional<Error> refusal = std::nullopt;
 
   bool omits_ownership() const { return accepted.ownership == request::Ownership::Omitted; }
-  // Identifies everything that an event's bytes depend on besides the event.
+  // Identifies everything besides the event itself that the rendered event depends on.
   std::string form_key(bool first_table) const;
 };
 View make_view(const resource::Served& served, const request::Accepted& accepted, IncludeObject include, UnixTime now,
                const Gates& gates);
 
-// One object at one revision: its canonical body and its owners in the form the view asks for.
+// One object at one revision: its canonical body, and its managedFields in the form requested by the view.
 struct ObjectSource {
   std::string_view body;
   std::span<const ownership::ManagedEntry> managed = {};
 };
-// Of a cached entry; `body` and `arena` must outlive it.
+// For a cached entry; `body` and `arena` must outlive the result.
 ObjectSource source_of(Arena& arena, const View& view, const cache::Entry& entry, std::string_view body);
 
-// The tree of the object in the requested version, with its owners as the view wants them.
-// `missing` gets what a webhook has to convert first (custom::prepare_to_show).
+// The object as a tree in the requested version, with managedFields as requested by the view. `missing` receives the
+// conversions that a webhook has to do first (custom::convert_for_view).
 Result<Value> tree_of(Arena& arena, const View& view, const ObjectSource& source,
                       resource::MissingConversions* missing = nullptr);
 
-// "*apps.Deployment": what Kubernetes calls the struct that holds such objects. Refusals quote it.
+// The name of Kubernetes' Go struct for the type, such as "*apps.Deployment", as quoted in error messages.
 std::string go_struct(const types::Type& type, std::string_view suffix = {});
 
-// metadata without the annotations that upstream's conversions make of fields: metadata alone is taken before them.
+// Metadata without the annotations that upstream's conversions create from fields: PartialObjectMetadata is taken
+// before conversion.
 Value without_converted_annotations(Arena& arena, const types::Resource& resource, const Value& metadata);
 
-// The body of an answer that is this one object.
+// Renders a response body with this one object.
 Result<std::string> render_object(const View& view, const ObjectSource& source);
-// The same for an object that exists only as a tree (Scale, reviews), of this type.
+// Same, for an object that exists only as a tree of this type (Scale, reviews).
 Result<std::string> render_tree(const View& view, Arena& arena, const Value& tree, const types::Type& type);
 
-// A tree of any type in an encoding: Status, discovery documents, lists that are small.
-Result<std::string> encode_answer(const Value& tree, const types::Type* type, request::Format format, bool pretty);
+// Encodes a tree of any type: Status, discovery documents, small lists.
+Result<std::string> encode_response(const Value& tree, const types::Type* type, request::Format format, bool pretty);
 
-// A list whose items exist only as trees, in the requested version.
+// Renders a list whose items exist only as trees, already in the requested version.
 Result<std::string> render_list(const View& view, Arena& arena, std::span<const Value> items);
 
-// --- Lists: head, items, tail, in order. ---
+// --- Lists: begin(), item() for each entry in order, end() ---
 
 struct ListHead {
   std::string resource_version;
   std::string continue_token;
-  int64_t remaining = 0;  // 0: not said.
+  int64_t remaining = 0;  // 0 if unknown.
 };
 
 class ListRenderer {
  public:
   ListRenderer(const View& view, ListHead head, uint64_t count);
-  // Protobuf says its length first: the sizes of all items must be known. Others need no such pass.
+  // Protobuf is length-prefixed, so every item has to be measured first. Other formats skip that pass.
   bool needs_sizes() const { return view_.accepted.format == request::Format::Protobuf; }
   Result<Unit> measure(const cache::Entry& entry);
   void begin(std::string& out);
@@ -95,26 +96,26 @@ class ListRenderer {
 
  private:
   Value metadata(Arena& arena) const;
-  // Kubernetes leaves the items of an empty PartialObjectMetadataList nil.
-  // Go's nil: lists of metadata, and rows of the kinds that have no columns of their own.
+  // Whether "items" is Go's nil when the list is empty, as in Kubernetes: for PartialObjectMetadataList, and for rows
+  // of kinds without columns of their own.
   bool items_are_null() const;
-  // Straight from Protobuf, to CBOR or JSON.
+  // Transcodes an item from Protobuf to CBOR or JSON.
   Result<Unit> transcoded_item(const cache::Entry& entry, std::string& out);
   Result<Unit> json_item(const cache::Entry& entry, std::string& out);
   Result<std::string> protobuf_item(const ObjectSource& source) const;
   std::optional<size_t> message_bytes(const cache::Entry& entry) const;
-  // An item whose canonical body needs nothing but its owners; `bytes` long.
+  // Appends an item of `bytes` bytes by splicing the managedFields into its canonical body.
   Result<Unit> splice(const cache::Entry& entry, size_t bytes, std::string& out);
 
   const View& view_;
   const ListHead head_;
   const uint64_t count_;
-  // Of a body's envelope, without the length of what it holds; 0: items are not their bodies.
+  // Size of a body's envelope without the length prefix of its message; 0 if items cannot be copied from their bodies.
   size_t envelope_bytes_ = 0;
   uint64_t items_bytes_ = 0;
   bool first_ = true;
 
-  // Used again for each item.
+  // Reused for every item.
   cache::BodyReader bodies_;
   resource::OwnersRenderer owners_;
   codec::MessageMemo memo_;
@@ -123,13 +124,13 @@ class ListRenderer {
 // --- Watch events ---
 
 enum class EventName : uint8_t { Added, Modified, Deleted, Bookmark, Error };
-// The whole frame of an event with this object.
+// A complete watch frame for an event with this object.
 Result<std::string> render_event(const View& view, EventName name, const ObjectSource& source, bool first_table);
-// A bookmark: the zero object of the kind with a revision.
+// A bookmark event: the zero object of the kind with a resourceVersion.
 std::string render_bookmark(const View& view, std::string_view revision, bool initial_events_end, bool first_table);
 std::string render_error_event(const View& view, const Error& error);
 
-// Content-Type of a watch.
+// Content-Type of a watch response.
 std::string_view watch_content_type(request::Format format);
 
 }  // namespace holdfast::render

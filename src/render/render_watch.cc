@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "base/varint.h"
 #include "kinds/kinds.h"
 #include "render/render.h"
 #include "render/status.h"
@@ -27,23 +28,7 @@ std::string_view text_of(EventName name) {
   return "ERROR";
 }
 
-void put_varint(std::string& out, uint64_t value) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
-}
-size_t varint_size(uint64_t value) {
-  size_t bytes = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++bytes;
-  }
-  return bytes;
-}
-
-// An encoded object in the frame of its format.
+// Wraps an encoded object in the watch frame of its format.
 std::string frame(request::Format format, EventName name, std::string_view object) {
   const std::string_view type = text_of(name);
   std::string out;
@@ -55,7 +40,7 @@ std::string frame(request::Format format, EventName name, std::string_view objec
       out.append("{\"type\":\"").append(type).append("\",\"object\":").append(object).append("}\n");
       break;
     case request::Format::Protobuf: {
-      // WatchEvent {1 type, 2 RawExtension {1 raw}} after four bytes of length, without its own envelope.
+      // A four-byte length, then WatchEvent {1 type, 2 RawExtension {1 raw}} without its own envelope.
       const size_t raw_bytes = 1 + varint_size(object.size()) + object.size();
       const size_t event_bytes = 1 + varint_size(type.size()) + type.size() + 1 + varint_size(raw_bytes) + raw_bytes;
       out.reserve(event_bytes + 4);
@@ -87,14 +72,14 @@ std::string frame(request::Format format, EventName name, std::string_view objec
 View without_pretty(const View& view) {
   View plain = view;
   plain.accepted.pretty = false;
-  // A list form on a watch means its items.
+  // A list form on a watch applies to its items.
   if (plain.accepted.form == request::Form::PartialMetadataList) plain.accepted.form = request::Form::PartialMetadata;
   return plain;
 }
 
 Result<std::string> encode_shown(const View& view, Arena& arena, const Value& tree, bool with_columns) {
   if (view.accepted.form == request::Form::Table) {
-    return encode_answer(table_of(arena, view, tree, with_columns), nullptr, view.accepted.format, false);
+    return encode_response(table_of(arena, view, tree, with_columns), nullptr, view.accepted.format, false);
   }
   return render_tree(view, arena, tree, *view.served->resource->type);
 }
@@ -127,7 +112,7 @@ std::string render_bookmark(const View& view, std::string_view revision, bool in
   if (initial_events_end) named.add("k8s.io/initial-events-end", Value::string("true"));
   const Value annotations = named.build();
   const Value kind = Value::string(resource.kind), version = Value::string(arena, resource::api_version_of(resource));
-  // Members of custom objects are sorted, others are in the order of Go's struct.
+  // Members of custom objects are sorted; built-in ones follow the order of the Go struct.
   MapBuilder metadata(arena);
   if (custom && annotations.count() > 0) metadata.add("annotations", annotations);
   metadata.add("resourceVersion", Value::string(arena, revision));
@@ -148,7 +133,7 @@ std::string render_bookmark(const View& view, std::string_view revision, bool in
 std::string render_error_event(const View& view, const Error& error) {
   Arena arena;
   static const types::Type* status_type = types::find_type("meta/v1.Status");
-  Result<std::string> object = encode_answer(status_of(arena, error), status_type, view.accepted.format, false);
+  Result<std::string> object = encode_response(status_of(arena, error), status_type, view.accepted.format, false);
   assert(object.ok());
   return frame(view.accepted.format, EventName::Error, *object);
 }

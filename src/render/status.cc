@@ -87,7 +87,7 @@ Value status_of(Arena& arena, const Error& error, std::string_view reason) {
   constexpr std::string_view kInternalPrefix = "Internal error occurred: ";
   std::string message = error.message;
   std::vector<Cause> causes = error.causes;
-  if (error.reason == Reason::InternalError && causes.empty()) {  // Not made by internal(), which gives it a cause.
+  if (error.reason == Reason::InternalError && causes.empty()) {  // Not created by internal(), which adds a cause.
     causes.push_back({"", message, ""});
     message.insert(0, kInternalPrefix);
   }
@@ -107,16 +107,20 @@ Value status_of(Arena& arena, const Error& error, std::string_view reason) {
   return status.build();
 }
 
-Value deleted_status(Arena& arena, std::string_view group, std::string_view plural, std::string_view name,
-                     std::string_view uid) {
+Value success_status(Arena& arena) {
   MapBuilder status(arena);
   status.add("kind", Value::string("Status"));
   status.add("apiVersion", Value::string("v1"));
   status.add("metadata", Value::empty_map());
   status.add("status", Value::string("Success"));
-  status.add("details",
-             details_of(arena, {std::string(name), std::string(group), std::string(plural), std::string(uid)}, {}, 0));
   return status.build();
+}
+
+Value deleted_status(Arena& arena, std::string_view group, std::string_view plural, std::string_view name,
+                     std::string_view uid) {
+  return with_member(
+      arena, success_status(arena), "details",
+      details_of(arena, {std::string(name), std::string(group), std::string(plural), std::string(uid)}, {}, 0));
 }
 
 Value unread_deleted_status(Arena& arena, std::string_view kind, std::string_view name) {

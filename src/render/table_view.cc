@@ -1,11 +1,13 @@
 #include "render/table_view.h"
 
+#include "render/object_forms.h"
+
 #include "table/table.h"
 
 namespace holdfast::render {
 namespace {
 
-// A Scale has its own columns, whatever resource it belongs to.
+// A Scale has its own columns, independent of the resource it belongs to.
 bool is_scale(const Value& object) {
   return object.text_at("kind") == "Scale" && object.text_at("apiVersion") == "autoscaling/v1";
 }
@@ -49,17 +51,9 @@ Value table_row(Arena& arena, const View& view, const Value& object, bool always
     case IncludeObject::Object:
       row.add("object", object);
       break;
-    case IncludeObject::Metadata: {
-      MapBuilder partial(arena);
-      partial.add("kind", Value::string("PartialObjectMetadata"));
-      partial.add("apiVersion", Value::string(arena, "meta.k8s.io/" + view.accepted.meta_version));
-      const Value* metadata = object.find("metadata");
-      partial.add("metadata", metadata == nullptr
-                                  ? Value::empty_map()
-                                  : without_converted_annotations(arena, *view.served->resource, *metadata));
-      row.add("object", partial.build());
+    case IncludeObject::Metadata:
+      row.add("object", partial_metadata(arena, view, object));
       break;
-    }
   }
   return row.build();
 }

@@ -1,4 +1,4 @@
-// Objects as meta.k8s.io Tables: what kubectl get prints.
+// Renders objects as meta.k8s.io Tables, as printed by kubectl get.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace holdfast::render {
 
-// A Table of one object (in the requested version), with the object's own resourceVersion. Without columns (null) from
-// the second event of a watch on.
+// A Table with one object (in the requested version) and that object's resourceVersion. Columns are null from the
+// second event of a watch on.
 Value table_of(Arena& arena, const View& view, const Value& object, bool with_columns = true);
-// {cells, conditions, object}. `always_object`: the bookmark that ends initial events carries metadata even under
-// includeObject=None.
+// A row: {cells, conditions, object}. `always_object` is for the bookmark that ends initial events, which carries
+// metadata even with includeObject=None.
 Value table_row(Arena& arena, const View& view, const Value& object, bool always_object = false);
 Value table_columns(Arena& arena, const View& view);
 

@@ -7,11 +7,12 @@
 namespace holdfast::render {
 namespace {
 
-// All texts together; beyond it each is cut and further ones are dropped (k8s.io/apiserver warning.go).
+// Limit for all texts together; above it, each text is truncated to kCutRunes and the excess is dropped
+// (k8s.io/apiserver warning.go).
 constexpr size_t kMaxRunes = 4096;
 constexpr size_t kCutRunes = 256;
 
-// Quoted for the header; nothing if it has control characters or is not UTF-8.
+// Quoted for the header; nullopt if the text has control characters or is not UTF-8.
 std::optional<std::string> header_of(std::string_view text) {
   std::string out = "299 - \"";
   for (size_t at = 0; at < text.size();) {

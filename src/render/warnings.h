@@ -1,4 +1,4 @@
-// Warning headers of an answer: each text once, cut when there is too much of it, as Kubernetes does.
+// Warning headers of a response: deduplicated, and truncated to Kubernetes' limits.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ class Warnings {
   std::vector<std::string> headers() const;
 
  private:
-  std::vector<std::string> texts_;  // No more than headers() may show.
-  size_t shown_runes_ = 0;          // Of them, cut, as far as they can be shown at all.
+  std::vector<std::string> texts_;  // No more than headers() may return.
+  size_t shown_runes_ = 0;          // Length of texts_ after truncation, counting only those that can be encoded.
   std::unordered_set<std::string, KeyHash> known_;
 };
 

@@ -15,7 +15,7 @@ Error invalid_token(std::string_view why) {
   return bad_request("invalid continue token: continue key is not valid" + std::string(why));
 }
 
-// Go's path.Clean of an absolute path leaves it as it is.
+// Whether Go's path.Clean would leave an absolute path unchanged.
 bool is_clean(std::string_view path) {
   if (path.size() > 1 && path.back() == '/') return false;
   while (!path.empty()) {

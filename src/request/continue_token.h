@@ -1,5 +1,5 @@
-// The continue token of a paged list: where to continue, and at which revision. Its form is Kubernetes' own, so that a
-// client may take one from either server to the other on the same store.
+// The continue token of a paged list: where to continue, and at which revision. The format is Kubernetes' own, so a
+// token from one server works on the other if they share a store.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 namespace holdfast::request {
 
 struct ContinueToken {
-  int64_t revision = 0;  // -1: the latest, after the first one expired.
-  std::string start;     // The key below the list's prefix.
+  int64_t revision = 0;  // -1 for the latest revision, after the original one expired.
+  std::string start;     // Key relative to the list's prefix.
 };
 
 std::string encode_continue(const ContinueToken& token);
-// 400 in Kubernetes' words.
+// 400 with Kubernetes' message.
 Result<ContinueToken> decode_continue(std::string_view text);
 
 }  // namespace holdfast::request

@@ -5,7 +5,7 @@
 namespace holdfast::request {
 namespace {
 
-TEST(ContinueTokenTest, GoesThereAndBack) {
+TEST(ContinueTokenTest, RoundTrips) {
   const std::string text = encode_continue({42, std::string("ns/a\0", 5)});
   EXPECT_EQ(text, "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NDIsInN0YXJ0IjoibnMvYVx1MDAwMCJ9");
   Result<ContinueToken> token = decode_continue(text);
@@ -14,7 +14,7 @@ TEST(ContinueTokenTest, GoesThereAndBack) {
   EXPECT_EQ(token->start, std::string("ns/a\0", 5));
 }
 
-TEST(ContinueTokenTest, WhatIsWrongIsNamed) {
+TEST(ContinueTokenTest, ErrorsNameTheProblem) {
   EXPECT_EQ(decode_continue("eyJ2IjoibWV0YS5rOHMuaW8vdjkiLCJydiI6MSwic3RhcnQiOiJhIn0").error().message,
             "invalid continue token: continue key is not valid: server does not recognize this encoded version "
             "meta.k8s.io/v9");

@@ -92,7 +92,8 @@ Target parse_target(std::string_view method, std::string_view path, const Query&
   if (parts[at] == "namespaces" && parts.size() - at > 1) {
     info.ns = parts[at + 1];
     // namespaces/{x}/status and /finalize belong to the namespace; anything else is a resource inside it.
-    if (parts.size() - at > 2 && parts[at + 2] != "status" && parts[at + 2] != "finalize") at += 2;
+    info.in_namespace = parts.size() - at > 2 && parts[at + 2] != "status" && parts[at + 2] != "finalize";
+    if (info.in_namespace) at += 2;
   }
 
   info.resource = parts[at];
@@ -133,7 +134,7 @@ bool reads_list_options(Verb verb) {
   return verb == Verb::List || verb == Verb::Watch || verb == Verb::DeleteCollection;
 }
 
-// The name that the first term for metadata.name demands, if it can be the name of an object.
+// The name required by the first term for metadata.name, if it is a valid object name.
 std::string demanded_name(const std::vector<FieldTerm>& terms) {
   for (const FieldTerm& term : terms) {
     if (!term.equal || term.field != "metadata.name") continue;

@@ -11,47 +11,50 @@ struct Case {
   const char* name;
   const char* method;
   const char* path;
-  const char* want;  // verb group version namespace resource name subresource, '-' when empty; "" for no resource.
+  const char* want;  // verb group version namespace resource name subresource, '-' if empty; "" if not a resource.
   const char* query = "";
 };
 
 constexpr Case kCases[] = {
     {"a collection of the core group", "GET", "/api/v1/pods", "list - v1 - pods - -"},
     {"one object in a namespace", "GET", "/api/v1/namespaces/ns/pods/p", "get - v1 ns pods p -"},
-    {"a namespace itself has itself as namespace", "GET", "/api/v1/namespaces/ns", "get - v1 ns namespaces ns -"},
+    {"a namespace is in its own namespace", "GET", "/api/v1/namespaces/ns", "get - v1 ns namespaces ns -"},
+    {"namespaces in a namespace", "GET", "/api/v1/namespaces/ns/namespaces/other", "get - v1 ns namespaces other -"},
     {"status of a namespace", "PUT", "/api/v1/namespaces/ns/status", "update - v1 ns namespaces ns status"},
     {"finalize of a namespace", "PUT", "/api/v1/namespaces/ns/finalize", "update - v1 ns namespaces ns finalize"},
-    {"another word is a resource in it", "GET", "/api/v1/namespaces/ns/statuses", "list - v1 ns statuses - -"},
+    {"any other path segment is a resource in the namespace", "GET", "/api/v1/namespaces/ns/statuses",
+     "list - v1 ns statuses - -"},
     {"a named group", "POST", "/apis/apps/v1/namespaces/ns/deployments", "create apps v1 ns deployments - -"},
     {"a subresource", "PATCH", "/apis/apps/v1/namespaces/ns/deployments/d/scale",
      "patch apps v1 ns deployments d scale"},
-    {"deleting without a name is deleting the collection", "DELETE", "/api/v1/namespaces/ns/pods",
+    {"a delete without a name is a deletecollection", "DELETE", "/api/v1/namespaces/ns/pods",
      "deletecollection - v1 ns pods - -"},
     {"watch=true", "GET", "/api/v1/pods", "watch - v1 - pods - -", "watch=true"},
     {"watch=true on one object is a get", "GET", "/api/v1/nodes/n", "get - v1 - nodes n -", "watch=true"},
-    {"the old watch path", "GET", "/api/v1/watch/namespaces/ns/pods/p", "watch - v1 ns pods p -"},
-    {"the old watch path, whatever the query says", "GET", "/api/v1/watch/pods", "watch - v1 - pods - -", "watch=0"},
-    {"the old proxy path has no subresources", "GET", "/api/v1/proxy/namespaces/ns/pods/p/log",
+    {"the legacy watch path", "GET", "/api/v1/watch/namespaces/ns/pods/p", "watch - v1 ns pods p -"},
+    {"the legacy watch path ignores the query", "GET", "/api/v1/watch/pods", "watch - v1 - pods - -", "watch=0"},
+    {"the legacy proxy path has no subresources", "GET", "/api/v1/proxy/namespaces/ns/pods/p/log",
      "proxy - v1 ns pods p -"},
-    {"the first watch counts", "GET", "/api/v1/pods", "watch - v1 - pods - -", "watch=1&watch=0"},
-    {"the first watch counts, also when it is false", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=0&watch=1"},
+    {"the first watch parameter wins", "GET", "/api/v1/pods", "watch - v1 - pods - -", "watch=1&watch=0"},
+    {"the first watch parameter wins even if it is false", "GET", "/api/v1/pods", "list - v1 - pods - -",
+     "watch=0&watch=1"},
     {"an empty watch is true", "GET", "/api/v1/pods", "watch - v1 - pods - -", "watch=&watch=0"},
     {"a watch without a value is true", "GET", "/api/v1/pods", "watch - v1 - pods - -", "watch"},
     {"false in any case", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=FaLsE"},
     {"names of parameters are case-sensitive", "GET", "/api/v1/pods", "list - v1 - pods - -", "Watch=1&WATCH=1"},
     {"names of parameters may be encoded", "GET", "/api/v1/pods", "watch - v1 - pods - -", "w%61tch=1&watch=0"},
-    {"a pair with a semicolon does not exist", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=1;&watch=0"},
-    {"nor does one that cannot be decoded", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=%zz"},
-    {"watch counts in options that cannot be decoded", "GET", "/api/v1/pods", "watch - v1 - pods - -",
+    {"a pair with a semicolon is dropped", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=1;&watch=0"},
+    {"a pair that cannot be decoded is dropped", "GET", "/api/v1/pods", "list - v1 - pods - -", "watch=%zz"},
+    {"watch is honored even if other options cannot be decoded", "GET", "/api/v1/pods", "watch - v1 - pods - -",
      "watch=1&limit=x&fieldSelector=metadata.name=a"},
-    {"a group's discovery is no resource", "GET", "/apis/apps/v1", ""},
-    {"neither is the core's", "GET", "/api/v1", ""},
-    {"nor anything else", "GET", "/healthz/etcd/x", ""},
+    {"group discovery is not a resource", "GET", "/apis/apps/v1", ""},
+    {"core group discovery is not a resource", "GET", "/api/v1", ""},
+    {"other paths are not resources", "GET", "/healthz/etcd/x", ""},
 };
 
 std::string or_dash(std::string_view text) { return text.empty() ? "-" : std::string(text); }
 
-TEST(RequestInfoTest, PathsAreReadAsKubernetesReadsThem) {
+TEST(RequestInfoTest, PathsAreParsedAsInKubernetes) {
   for (const Case& c : kCases) {
     const RequestInfo request(c.method, c.path, c.query);
     const Target& info = request.target();
@@ -98,11 +101,11 @@ constexpr NameCase kNames[] = {
     {"the path goes before", "GET", "/api/v1/nodes/n", "fieldSelector=metadata.name=a", "n"},
 };
 
-TEST(RequestInfoTest, NamesComeFromThePathOrTheSelector) {
+TEST(RequestInfoTest, NamesComeFromPathOrSelector) {
   for (const NameCase& c : kNames) EXPECT_EQ(RequestInfo(c.method, c.path, c.query).name(), c.want) << c.name;
 }
 
-TEST(RequestInfoTest, QueriesAreDecodedAsGoDecodesThem) {
+TEST(RequestInfoTest, QueriesAreDecodedAsInGo) {
   const RequestInfo request("GET", "/", "a=1&b=x%20y+z&c&d=%zz&e=1;2&=v&a=2");
   const Query& query = request.query();
   EXPECT_EQ(query.get("a"), "1");

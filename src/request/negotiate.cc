@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/strings.h"
 #include "request/query.h"
 
 namespace holdfast::request {
@@ -17,15 +18,10 @@ constexpr size_t kMaxClauses = 64;
 constexpr size_t kMaxDropTargets = 8;
 constexpr size_t kMaxDropBytes = 256;
 
-// HTTP's optional white space.
-std::string_view trim_spaces(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t";
-  while (!text.empty() && kSpaces.find(text.front()) != std::string_view::npos) text.remove_prefix(1);
-  while (!text.empty() && kSpaces.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
-  return text;
-}
+// Trims HTTP's optional whitespace.
+std::string_view trim_spaces(std::string_view text) { return trim(text, " \t"); }
 
-// Where a quoted string that begins at `at` ends; npos: it never does, and the quote is a character like any other.
+// End of the quoted string that begins at `at`; npos if it is unterminated and the quote is an ordinary character.
 size_t end_of_quoted(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return at;
@@ -43,12 +39,10 @@ size_t find_unquoted(std::string_view text, char separator) {
   return std::string_view::npos;
 }
 
-// A parameter's name as it is spelled here, where we know it.
+// Our spelling of a known parameter name.
 std::string_view known_name(std::string_view name) {
   for (const std::string_view known : {"as", "g", "v", "q", "stream", "sv", "pretty", "drop", "mf"}) {
-    const bool same = std::equal(name.begin(), name.end(), known.begin(), known.end(),
-                                 [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; });
-    if (same) return known;
+    if (equals_ignoring_case(name, known)) return known;
   }
   return name;
 }
@@ -63,7 +57,7 @@ std::string_view without_quotes(std::string_view text, AcceptClause& clause) {
   return *clause.unescaped.back();
 }
 
-// Splits at the first separator outside of quotes; `rest` is what follows it.
+// Splits at the first separator outside quotes; `rest` becomes the remainder.
 std::string_view cut(std::string_view& rest, char separator) {
   const size_t at = find_unquoted(rest, separator);
   const std::string_view item = rest.substr(0, at);
@@ -71,7 +65,7 @@ std::string_view cut(std::string_view& rest, char separator) {
   return item;
 }
 
-// Upstream's comparison, which is not an order where q and specificity disagree (goautoneg, acceptSlice.Less).
+// Upstream's comparison (goautoneg, acceptSlice.Less), which is not a strict weak order if q and specificity disagree.
 bool tried_before(const AcceptClause& a, const AcceptClause& b) {
   if (a.q > b.q) return true;
   if (a.type != "*" && b.type == "*") return true;
@@ -79,12 +73,8 @@ bool tried_before(const AcceptClause& a, const AcceptClause& b) {
   return false;
 }
 
-bool go_parse_bool(std::string_view text) {
-  return text == "1" || text == "t" || text == "T" || text == "TRUE" || text == "true" || text == "True";
-}
-
 bool wants_pretty(const NegotiationInput& input) {
-  if (!input.pretty.empty()) return go_parse_bool(input.pretty);
+  if (!input.pretty.empty()) return parse_bool(input.pretty).value_or(false);
   return input.user_agent.starts_with("curl") || input.user_agent.starts_with("Wget") ||
          input.user_agent.starts_with("Mozilla/5.0");
 }
@@ -95,7 +85,7 @@ Error not_acceptable(std::string_view types) {
   return Error{Reason::NotAcceptable, "only the following media types are accepted: " + std::string(types)};
 }
 
-// Whether the clause's parameters can be served in this format; fills in what they ask for.
+// Whether the clause's parameters can be satisfied in this format; stores what they request.
 bool accept_parameters(const AcceptClause& clause, const Offer& offer, Accepted& accepted) {
   bool transform = false;
   std::string_view as, group, version;
@@ -145,7 +135,7 @@ bool matches(const AcceptClause& clause, Format format) {
   return matches(clause, "application", type.substr(type.find('/') + 1));
 }
 
-// drop=, mf= and ?showManagedFields: any of them that says so omits.
+// drop=, mf= and ?showManagedFields: any one of them can omit managedFields.
 void read_opt_out(const AcceptClause* clause, const NegotiationInput& input, const Offer& offer, const Gates& gates,
                   Accepted& accepted) {
   if (!gates.on(Gate::ManagedFieldsOptOut)) return;
@@ -240,7 +230,7 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
         clause.q = end == number.c_str() + number.size() && !number.empty() ? q : 0;
         continue;
       }
-      // The last of a repeated parameter counts, as in a map.
+      // As in a map, the last of a repeated parameter wins.
       const auto same = std::find_if(clause.parameters.begin(), clause.parameters.end(),
                                      [&](const auto& parameter) { return parameter.first == name; });
       if (same != clause.parameters.end()) {
@@ -251,8 +241,8 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
     }
     clauses.push_back(std::move(clause));
   }
-  // Go's sort is an insertion sort up to twelve elements, and because the comparison is not an order, the algorithm
-  // matters. Longer headers, which no client sends, are truncated.
+  // Go's sort is an insertion sort up to twelve elements; since the comparison is not an order, the algorithm matters.
+  // Longer headers, which no client sends, are truncated.
   for (size_t i = 1; i < clauses.size(); ++i) {
     for (size_t j = i; j > 0 && tried_before(clauses[j], clauses[j - 1]); --j) std::swap(clauses[j], clauses[j - 1]);
   }
@@ -339,11 +329,11 @@ Result<Unit> check_accept_route(std::string_view accept, bool list_route, const 
 
 Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind, const Gates& gates) {
   if (trim_spaces(input.accept).empty()) return PageForm{};
-  // In the order in which Kubernetes tries them; nothing: text.
+  // In the order Kubernetes tries them; nullopt is text.
   constexpr std::optional<Format> kOffered[] = {Format::Json, Format::Yaml, std::nullopt, Format::Cbor};
   constexpr std::string_view kVersions[] = {"v1alpha1", "v1beta1"};
   for (const AcceptClause& clause : parse_accept(input.accept)) {
-    // Neither streams nor versions of the server's group can be asked for.
+    // Neither streaming nor server versions (sv) can be requested.
     if (!clause.parameter("stream").empty() || !clause.parameter("sv").empty()) continue;
     const bool transforms = clause.has("as") || clause.has("g") || clause.has("v");
     const auto* version = std::find(std::begin(kVersions), std::end(kVersions), clause.parameter("v"));
@@ -368,8 +358,7 @@ Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view 
 Result<Format> body_format(std::string_view content_type, const Gates& gates) {
   if (content_type.empty()) return Format::Json;
   std::string_view rest = content_type;
-  std::string type(trim_spaces(cut(rest, ';')));
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c | 0x20 : c; });
+  const std::string type = to_lower(trim_spaces(cut(rest, ';')));
   for (const Format format : served_formats(gates)) {
     if (type == media_type(format)) return format;
   }

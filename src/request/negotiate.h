@@ -1,5 +1,5 @@
-// Content negotiation: which encoding and which form of an object a client gets, and whether it wants managedFields
-// with it (docs/opting-out.md).
+// Content negotiation: the encoding and form of the response, and whether it includes managedFields
+// (docs/opting-out.md).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace holdfast::request {
 
 enum class Format : uint8_t { Json, Yaml, Protobuf, Cbor };  // In the server's order of preference.
 std::string_view media_type(Format format);
-// The formats that are served, in that order: all of them, or without CBOR (gate CBORServingAndStorage).
+// The enabled formats, in that order: all of them, or all except CBOR (gate CBORServingAndStorage).
 std::span<const Format> served_formats(const Gates& gates);
-// "application/json, application/yaml": those formats as Kubernetes' errors list them.
+// "application/json, application/yaml": the formats as listed in Kubernetes' error messages.
 std::string media_types(std::span<const Format> formats);
 
 // The shape of the response, independent of its encoding.
 enum class Form : uint8_t { Object, Table, PartialMetadata, PartialMetadataList };
 
-// How managedFields appear in an answer.
+// How managedFields appear in a response.
 enum class Ownership : uint8_t {
-  AsIs,  // Each entry as FieldsV1; the default.
+  AsIs,  // Each entry as FieldsV1 (default).
   Omitted,
   V1,
   V2,
@@ -36,71 +36,74 @@ struct Accepted {
   Format format = Format::Json;
   bool pretty = false;
   Form form = Form::Object;
-  std::string meta_version = "v1";  // Of Table and PartialObjectMetadata: v1 or v1beta1.
+  std::string meta_version = "v1";  // Version of Table and PartialObjectMetadata: v1 or v1beta1.
   Ownership ownership = Ownership::AsIs;
-  // Which spelling requested it first, for the metric; empty: none.
+  // The first spelling that requested it, for the metric; empty if none did.
   std::string_view opt_out_kind;
-  // Dotted paths to leave out beside managedFields (gate DropAnyField).
+  // Dotted paths to drop in addition to managedFields (gate DropAnyField).
   std::vector<std::string> drop_paths;
 };
 
 // What an endpoint can produce.
 struct Offer {
-  bool protobuf_objects = true;  // False for custom resources: there Protobuf carries metadata and Status only.
-  bool table = true;             // There are columns.
-  bool transforms = true;        // False: no `as` at all (errors, discovery).
+  bool protobuf_objects = true;  // False for custom resources, where Protobuf is limited to metadata and Status.
+  bool table = true;             // The resource has columns.
+  bool transforms = true;        // False if `as` is not supported (errors, discovery).
   bool reads = true;             // The verb is get, list or watch: DropAnyField applies.
 };
 
 struct AcceptClause {
   std::string_view type, subtype;
-  // By the grammar of media types: names that we know in lower case however they were sent, values without their
-  // quotes. Of a repeated parameter the last one.
+  // Follows the media type grammar: names we know are lower-cased, values are unquoted. The last of a repeated
+  // parameter wins.
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   double q = 1.0;
-  std::vector<std::unique_ptr<const std::string>> unescaped;  // Values that had a backslash in their quotes.
+  std::vector<std::unique_ptr<const std::string>> unescaped;  // Values with backslash escapes in their quotes.
   bool has(std::string_view name) const;
-  std::string_view parameter(std::string_view name) const;  // Empty when there is none.
+  std::string_view parameter(std::string_view name) const;  // Empty if absent.
 };
-// Sorted as Kubernetes tries them. Kubernetes itself compares names by case, and knows neither quotes nor tabs.
+// Sorted in the order Kubernetes tries them. Unlike this parser, Kubernetes compares names case-sensitively and does
+// not support quotes or tabs.
 std::vector<AcceptClause> parse_accept(std::string_view header);
 
 struct NegotiationInput {
   std::string_view accept;
   std::string_view user_agent;
   std::string_view pretty;               // The query parameter.
-  std::string_view show_managed_fields;  // The query parameter; empty when absent.
+  std::string_view show_managed_fields;  // The query parameter; empty if absent.
   bool has_show_managed_fields = false;
 };
 
-// 406 naming the types.
+// 406 listing the supported types.
 Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, const Gates& gates);
-// What won must be able to carry a watch; upstream asks that late, and does not look for another. 406.
+// The selected type must support streaming. Like upstream, this is checked only after the selection, without trying the
+// next type. 406.
 Result<Unit> check_streams(const Accepted& accepted, const Gates& gates);
-// For error bodies: no transforms; indented JSON when nothing matches.
+// For error bodies: no transforms, and indented JSON if nothing matches.
 Accepted negotiate_error(const NegotiationInput& input, const Gates& gates);
 
-// The router's own check, for built-in resources: the header must hold */* or a produced type literally.
+// The router's own check for built-in resources: the header must literally contain */* or a produced type.
 Result<Unit> check_accept_route(std::string_view accept, bool list_route, const Gates& gates);
 
-// The same for a route that produces only these types. 406 in the router's words.
+// Same, for a route that produces only these types. 406 with the router's message.
 Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced);
 
-// How a debugging page is shown: as text, or as the object `kind` of config.k8s.io in one of its versions.
+// Format of a debugging page: text, or the object `kind` of config.k8s.io in one of its versions.
 struct PageForm {
   bool text = true;
-  Format format = Format::Json;  // Of the object, as what follows.
+  Format format = Format::Json;  // Of the object, like the members below.
   bool pretty = false;
   std::string_view version;  // v1alpha1 or v1beta1.
 };
-// 406 naming the types that such pages have.
+// 406 listing the types supported by such pages.
 Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view kind, const Gates& gates);
 
 // Encoding of a request body. 415.
 Result<Format> body_format(std::string_view content_type, const Gates& gates);
 
 enum class PatchType : uint8_t { Json, Merge, Strategic, ApplyYaml, ApplyCbor };
-// 415 in the router's words for built-in kinds, with the list of types for custom ones (which take no strategic).
+// 415 with the router's message for built-in kinds; for custom ones, which do not support strategic merge, with the
+// list of types.
 Result<PatchType> patch_type(std::string_view content_type, bool custom_resource, const Gates& gates);
 
 }  // namespace holdfast::request

@@ -20,7 +20,7 @@ std::string outcome(std::string_view accept, Offer offer = {}, Gates gates = {})
   return text;
 }
 
-TEST(NegotiateTest, TheFirstClauseThatCanBeServedWins) {
+TEST(NegotiateTest, FirstSatisfiableClauseWins) {
   EXPECT_EQ(outcome(""), "application/json");
   EXPECT_EQ(outcome("application/vnd.kubernetes.protobuf,application/json"), "application/vnd.kubernetes.protobuf");
   EXPECT_EQ(outcome("*/*"), "application/json");
@@ -39,7 +39,7 @@ TEST(NegotiateTest, TheFirstClauseThatCanBeServedWins) {
   EXPECT_EQ(outcome("application/json;pretty=1;whatever=x;broken"), "application/json pretty");
 }
 
-TEST(NegotiateTest, YamlCannotStream) {
+TEST(NegotiateTest, YamlCannotBeStreamed) {
   Result<Accepted> accepted = negotiate({.accept = "application/yaml"}, {}, Gates());
   ASSERT_TRUE(accepted);
   EXPECT_EQ(check_streams(*accepted, Gates()).error().message,
@@ -47,7 +47,7 @@ TEST(NegotiateTest, YamlCannotStream) {
             "application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq");
 }
 
-TEST(NegotiateTest, AnyOfTheSpellingsOmitsManagedFields) {
+TEST(NegotiateTest, AnySpellingOmitsManagedFields) {
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields"), "application/json omitted");
   EXPECT_EQ(outcome("application/json;drop=status+metadata.managedFields"), "application/json omitted");
   EXPECT_EQ(outcome("application/json;mf=none"), "application/json omitted");
@@ -55,39 +55,39 @@ TEST(NegotiateTest, AnyOfTheSpellingsOmitsManagedFields) {
   EXPECT_EQ(outcome("application/json;mf=v2;drop=metadata.managedFields"), "application/json omitted");
   EXPECT_EQ(outcome("application/json;mf=maybe"), "application/json");
   EXPECT_EQ(outcome("application/json;drop="), "application/json");
-  // Only the parameters of the clause that wins count.
+  // Only the parameters of the winning clause count.
   EXPECT_EQ(outcome("text/html;drop=metadata.managedFields,application/json"), "application/json");
   Result<Accepted> query =
       negotiate({.accept = "", .show_managed_fields = "false", .has_show_managed_fields = true}, {}, Gates());
   EXPECT_EQ(query->ownership, Ownership::Omitted);
 }
 
-TEST(NegotiateTest, ParametersFollowTheGrammarOfMediaTypes) {
-  // Names have no case; values do.
+TEST(NegotiateTest, ParametersFollowTheMediaTypeGrammar) {
+  // Names are case-insensitive; values are not.
   EXPECT_EQ(outcome("application/json;DROP=metadata.managedFields"), "application/json omitted");
   EXPECT_EQ(outcome("application/json;Mf=none"), "application/json omitted");
   EXPECT_EQ(outcome("application/json;drop=METADATA.managedFields"), "application/json");
   EXPECT_EQ(outcome("application/json;AS=Table;G=meta.k8s.io;V=v1"), "application/json table");
   EXPECT_EQ(outcome("application/yaml;Q=0.5,application/cbor;q=0.7"), "application/cbor");
-  // Quotes, with what would separate outside of them.
+  // Quoted values may contain separators.
   EXPECT_EQ(outcome(R"(application/json;drop="metadata.managedFields")"), "application/json omitted");
   EXPECT_EQ(outcome(R"(application/json;drop="metadata.\managedFields")"), "application/json omitted");
   EXPECT_EQ(outcome(R"(application/json;as="Table";g="meta.k8s.io";v="v1")"), "application/json table");
   EXPECT_EQ(outcome(R"(application/json;x="a,b;mf=none";y=1)"), "application/json");
   EXPECT_EQ(outcome(R"(application/json;x="\";mf=none",application/yaml)"), "application/json");
   EXPECT_EQ(outcome(R"(application/json;x="open;mf=none)"), "application/json omitted");
-  // White space is optional, and tabs are white space.
+  // Whitespace, including tabs, is optional.
   EXPECT_EQ(outcome("application/json\t;\tdrop\t=\tmetadata.managedFields\t, text/plain"), "application/json omitted");
   EXPECT_EQ(outcome("application/json ; as = Table ;\tg=meta.k8s.io; v=v1"), "application/json table");
   EXPECT_TRUE(check_accept_route("application/json\t;x=\"a,b\"", false, Gates()));
-  // Of a repeated parameter the last one counts, as it does for Kubernetes.
+  // As in Kubernetes, the last of a repeated parameter wins.
   EXPECT_EQ(outcome("application/json;mf=none;mf=v1"), "application/json v1");
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields;Drop=spec"), "application/json");
   EXPECT_EQ(outcome("application/json;as=Table;AS=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
             "application/json metadata");
 }
 
-TEST(NegotiateTest, GatesTurnTheSpellingsIntoUnknownParameters) {
+TEST(NegotiateTest, SpellingsAreUnknownParametersWithoutTheirGates) {
   const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields", {}, off), "application/json");
   EXPECT_EQ(outcome("application/json;mf=none", {}, off), "application/json");
@@ -105,7 +105,7 @@ TEST(NegotiateTest, ErrorsFallBackToIndentedJson) {
   EXPECT_EQ(negotiate_error({.accept = "application/yaml"}, Gates()).format, Format::Yaml);
 }
 
-TEST(NegotiateTest, WithoutItsGateCborIsATypeLikeAnyOther) {
+TEST(NegotiateTest, CborIsAnUnsupportedTypeWithoutItsGate) {
   const Gates off = Gates().with(Gate::CBORServingAndStorage, false);
   const std::string served = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
   EXPECT_EQ(outcome("application/cbor", {}, off), "only the following media types are accepted: " + served);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "net/net.h"
 
@@ -63,15 +64,7 @@ std::vector<std::string> Query::all(std::string_view name) const {
   return values;
 }
 
-bool query_bool(std::string_view text) {
-  if (text == "0") return false;
-  static constexpr std::string_view kFalse = "false";
-  if (text.size() != kFalse.size()) return true;
-  for (size_t i = 0; i < kFalse.size(); ++i) {
-    if ((text[i] | 0x20) != kFalse[i]) return true;
-  }
-  return false;
-}
+bool query_bool(std::string_view text) { return text != "0" && !equals_ignoring_case(text, "false"); }
 
 Result<int64_t> go_parse_int(std::string_view text) {
   std::string_view digits = text;
@@ -178,7 +171,7 @@ namespace {
 
 constexpr size_t kMaxManagerLength = 128;
 
-// Causes for the characters of `name` that are not printable; `count` says how many there are in all.
+// Causes for the unprintable characters of `name`; `count` is set to the number of characters.
 std::vector<Cause> check_printable(std::string_view name, const std::string& field, size_t& count) {
   std::vector<Cause> causes;
   for (size_t at = 0; at < name.size(); ++count) {
@@ -276,7 +269,7 @@ Result<Unit> validate(const DeleteOptions& options) {
   }
   for (Cause& cause : check_dry_run(options.dry_run)) causes.push_back(std::move(cause));
   if (options.ignore_store_read_error) {
-    // Of an object that cannot be read none of these can be honoured.
+    // None of these can be honored for an object that cannot be decoded.
     const auto refuse = [&causes](bool given, std::string_view other) {
       if (!given) return;
       causes.push_back(field_invalid(std::string(kIgnoreStoreReadError), "true",

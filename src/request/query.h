@@ -1,4 +1,4 @@
-// Query parameters and the options they make, parsed and checked as Kubernetes does.
+// Query parameters and the options built from them, parsed and validated as in Kubernetes.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace holdfast::request {
 
 class RequestInfo;
 
-// The decoded parameters of a request, in order, as Go's url.Values has them: names are case-sensitive, a pair that
-// cannot be decoded or that holds a semicolon is dropped. As in Kubernetes' option decoding the first value of a name
-// counts, except where all() is used. Only RequestInfo makes one.
+// The decoded parameters of a request, in order, with the semantics of Go's url.Values: names are case-sensitive; pairs
+// that cannot be decoded or contain a semicolon are dropped. As in Kubernetes' option decoding, the first value of a
+// name wins, except where all() is used. Only created by RequestInfo.
 class Query {
  public:
   const std::string* find(std::string_view name) const;
@@ -32,7 +32,8 @@ class Query {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
-// A bool as Kubernetes' query decoder reads it: "0" and "false" in any case are false, anything else, also "", is true.
+// A bool as parsed by Kubernetes' query decoder: "0" and "false" in any case are false; anything else, including "", is
+// true.
 bool query_bool(std::string_view text);
 // Go's strconv.ParseInt and ParseUint in base 10, with their error texts.
 Result<int64_t> go_parse_int(std::string_view text);
@@ -48,14 +49,14 @@ struct ListOptions {
   std::optional<bool> send_initial_events;
   std::optional<int64_t> timeout_seconds;
 };
-// 400 for what cannot be parsed.
+// 400 for unparsable values.
 Result<ListOptions> parse_list_options(const Query& query);
-// 422 for what does not fit together.
+// 422 for invalid combinations.
 Result<Unit> validate(const ListOptions& options);
 
 enum class FieldValidation : uint8_t { Ignore, Warn, Strict };
 
-// CreateOptions, UpdateOptions and PatchOptions are these.
+// Shared by CreateOptions, UpdateOptions and PatchOptions.
 struct WriteOptions {
   bool dry_run = false;
   std::string field_manager;
@@ -63,14 +64,14 @@ struct WriteOptions {
   std::optional<bool> force;  // Apply patches only.
 };
 enum class WriteKind : uint8_t { Create, Update, Patch, Apply };
-// An apply needs a manager; its configuration may name it instead of the query.
+// An apply requires a field manager, which its configuration may specify instead of the query.
 enum class WriteManager : uint8_t { InQuery, GivenElsewhere };
-// 422 naming the options' kind.
+// 422 naming the kind of the options.
 Result<WriteOptions> parse_write_options(const Query& query, WriteKind kind,
                                          WriteManager manager = WriteManager::InQuery);
 
-// Causes for the name of a field manager in metadata.options, found at `field`: more than 128 characters, or some that
-// are not printable. The query parameter is checked as Kubernetes does it, which counts bytes.
+// Validates a field manager name in metadata.options, at path `field`: at most 128 characters, all printable. The query
+// parameter is validated as in Kubernetes, which counts bytes.
 std::vector<Cause> check_declared_manager(std::string_view name, const std::string& field);
 
 inline constexpr std::string_view kIgnoreStoreReadError = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -84,11 +85,11 @@ struct DeleteOptions {
   bool ignore_store_read_error = false;  // ignoreStoreReadErrorWithClusterBreakingPotential.
   bool is_dry_run() const { return !dry_run.empty(); }
 };
-// From the query: used only when the request has no body. 400.
+// From the query; only used if the request has no body. 400.
 Result<DeleteOptions> parse_delete_options(const Query& query);
 // 422.
 Result<Unit> validate(const DeleteOptions& options);
-// 422 with this cause alone.
+// 422 with a single cause.
 Error invalid_delete_options(Cause cause);
 
 }  // namespace holdfast::request

@@ -18,7 +18,7 @@ TEST(QueryTest, OnlyZeroAndFalseAreFalse) {
   EXPECT_TRUE(query_bool("no"));
 }
 
-TEST(QueryTest, NumbersFailInGosWords) {
+TEST(QueryTest, NumberErrorsMatchGo) {
   EXPECT_EQ(go_parse_int("abc").error().message, "strconv.ParseInt: parsing \"abc\": invalid syntax");
   EXPECT_EQ(go_parse_int("9223372036854775808").error().message,
             "strconv.ParseInt: parsing \"9223372036854775808\": value out of range");
@@ -27,7 +27,7 @@ TEST(QueryTest, NumbersFailInGosWords) {
   EXPECT_FALSE(go_parse_uint("-1").ok());
 }
 
-TEST(QueryTest, ListOptionsThatDoNotFitTogetherNameEachField) {
+TEST(QueryTest, ConflictingListOptionsNameEachField) {
   ListOptions options;
   options.resource_version_match = "NotOlderThan";
   options.send_initial_events = true;
@@ -37,19 +37,19 @@ TEST(QueryTest, ListOptionsThatDoNotFitTogetherNameEachField) {
             "forbidden for list]");
 }
 
-TEST(QueryTest, AnApplyNeedsAManager) {
+TEST(QueryTest, ApplyRequiresAManager) {
   EXPECT_EQ(write_options("", WriteKind::Apply).error().message,
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch");
 }
 
-TEST(QueryTest, DryRunTakesOnlyAll) {
+TEST(QueryTest, DryRunAcceptsOnlyAll) {
   EXPECT_EQ(write_options("dryRun=Some", WriteKind::Create).error().message,
             "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: "
             "\"All\"");
   EXPECT_TRUE(write_options("dryRun=All", WriteKind::Create)->dry_run);
 }
 
-TEST(QueryTest, ManagersArePrintableAndShort) {
+TEST(QueryTest, ManagersMustBePrintableAndShort) {
   EXPECT_EQ(check_declared_manager("a\nb", "fieldManager").at(0).message,
             "Invalid value: \"a\\nb\": invalid character U+000A (at position 1)");
   EXPECT_EQ(check_declared_manager(std::string(129, 'x'), "f").at(0).message,
@@ -58,7 +58,7 @@ TEST(QueryTest, ManagersArePrintableAndShort) {
   for (int i = 0; i < 128; ++i) umlauts += "ü";
   EXPECT_TRUE(check_declared_manager(umlauts, "f").empty());
   EXPECT_EQ(check_declared_manager(umlauts + "ü", "f").size(), 1u);
-  // Kubernetes counts the bytes of its query parameter.
+  // For its query parameter, Kubernetes counts bytes.
   Result<WriteOptions> options = write_options("fieldManager=" + umlauts, WriteKind::Update);
   ASSERT_FALSE(options);
   EXPECT_EQ(options.error().causes.at(0).message, "Too long: may not be more than 128 bytes");

@@ -1,4 +1,5 @@
-// Any method, path and query, separated by lines: never a crash, and what authorization sees lies in what was sent.
+// Input: method, path and query, separated by newlines. Never crashes, and everything authorization sees is part of the
+// input.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

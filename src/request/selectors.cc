@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 #include "request/query.h"
@@ -15,7 +16,7 @@ using cache::FieldRequirement;
 using cache::LabelRequirement;
 using Operator = LabelRequirement::Operator;
 
-// --- Labels: a lexer and a recursive descent, whose error texts name the token that was found. ---
+// --- Labels: a lexer and a recursive descent parser whose errors name the token found. ---
 
 enum class Token : uint8_t {
   Error,
@@ -69,7 +70,7 @@ std::vector<Lexeme> scan(std::string_view text) {
       lexemes.push_back({token, std::string(word)});
       continue;
     }
-    // The longest run of symbols that is an operator.
+    // The longest run of symbols that forms an operator.
     size_t end = start;
     Token token = Token::Error;
     while (at < text.size() && is_special(text[at])) {
@@ -91,15 +92,6 @@ std::vector<Lexeme> scan(std::string_view text) {
   }
   lexemes.push_back({Token::End, ""});
   return lexemes;
-}
-
-std::string joined(const std::vector<std::string>& texts, std::string_view separator) {
-  std::string out;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (i > 0) out += separator;
-    out += texts[i];
-  }
-  return out;
 }
 
 class Parser {
@@ -137,7 +129,7 @@ class Parser {
   }
 
  private:
-  // Where a value may stand, "in" and "notin" are values.
+  // "in" and "notin" are ordinary values where a value is expected.
   static Token as_value(Token token) { return token == Token::In || token == Token::NotIn ? Token::Identifier : token; }
   const Lexeme& look() const { return lexemes_[at_]; }
   Lexeme take() {
@@ -154,13 +146,13 @@ class Parser {
     if (as_value(key.token) != Token::Identifier) return bad_request("found '" + key.text + "', expected: identifier");
     requirement.key = key.text;
     if (const std::vector<std::string> wrong = kinds::qualified_name_errors(key.text); !wrong.empty()) {
-      return bad_request("<nil>: Invalid value: " + go_quote(key.text) + ": " + joined(wrong, "; "));
+      return bad_request("<nil>: Invalid value: " + go_quote(key.text) + ": " + join(wrong, "; "));
     }
     if (look().token == Token::End || look().token == Token::Comma) {
       requirement.op = absent ? Operator::Absent : Operator::Exists;
       return requirement;
     }
-    // "!key" followed by something: upstream keeps DoesNotExist and stops here; the caller then complains.
+    // "!key" followed by something: upstream keeps DoesNotExist and stops here; the caller then reports the error.
     if (absent) {
       requirement.op = Operator::Absent;
       return requirement;
@@ -210,11 +202,11 @@ class Parser {
       const std::string& value = requirement.values[i];
       if (const std::vector<std::string> errors = kinds::label_value_errors(value); !errors.empty()) {
         wrong.push_back("values[" + std::to_string(i) + "][" + requirement.key +
-                        "]: Invalid value: " + go_quote(value) + ": " + joined(errors, "; "));
+                        "]: Invalid value: " + go_quote(value) + ": " + join(errors, "; "));
       }
     }
     if (wrong.empty()) return requirement;
-    return bad_request(wrong.size() == 1 ? wrong[0] : "[" + joined(wrong, ", ") + "]");
+    return bad_request(aggregate_text(wrong));
   }
 
   Result<Unit> parse_values(std::vector<std::string>& values) {
@@ -232,7 +224,7 @@ class Parser {
     }
     Result<Unit> list = parse_identifiers(values);
     if (!list) return list;
-    // Upstream names the token that opened the list here.
+    // Upstream quotes the token that opened the list here.
     if (take().token != Token::Close) return bad_request("found '" + first.text + "', expected: ')'");
     return Unit{};
   }
@@ -361,11 +353,11 @@ std::string label_selector_text(const std::vector<LabelRequirement>& requirement
         break;
       case Operator::In:
         out += requirement.values.size() == 1 ? requirement.key + "=" + requirement.values[0]
-                                              : requirement.key + " in (" + joined(requirement.values, ",") + ")";
+                                              : requirement.key + " in (" + join(requirement.values, ",") + ")";
         break;
       case Operator::NotIn:
         out += requirement.values.size() == 1 ? requirement.key + "!=" + requirement.values[0]
-                                              : requirement.key + " notin (" + joined(requirement.values, ",") + ")";
+                                              : requirement.key + " notin (" + join(requirement.values, ",") + ")";
         break;
       case Operator::Greater:
         out += requirement.key + ">" + requirement.values[0];
@@ -415,7 +407,7 @@ Result<std::vector<FieldRequirement>> resolve_fields(const std::vector<FieldTerm
   return requirements;
 }
 
-std::optional<std::string> name_demanded(const std::vector<FieldRequirement>& fields) {
+std::optional<std::string> required_name(const std::vector<FieldRequirement>& fields) {
   for (const FieldRequirement& requirement : fields) {
     if (requirement.field == FieldRequirement::kName && requirement.equal) return requirement.value;
   }

@@ -1,4 +1,4 @@
-// Label and field selectors as text, parsed into what the cache matches with.
+// Parses label and field selectors into the requirements matched by the cache.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,23 @@
 
 namespace holdfast::request {
 
-// "a=b,c in (d,e),!f". 400 in Kubernetes' words.
+// "a=b,c in (d,e),!f". 400 with Kubernetes' message.
 Result<std::vector<cache::LabelRequirement>> parse_label_selector(std::string_view text);
-// The selector written out again, requirements by key, as Kubernetes prints it in Scale and authorization.
+// The selector as text, requirements sorted by key, as Kubernetes prints it in Scale and authorization.
 std::string label_selector_text(const std::vector<cache::LabelRequirement>& requirements);
 
-// "metadata.name=a,spec.nodeName!=b" parsed: 400 if it is invalid.
+// A term of "metadata.name=a,spec.nodeName!=b". 400 if the text is invalid.
 struct FieldTerm {
-  std::string_view field;  // Of the text.
+  std::string_view field;  // View into the text.
   bool equal;
   std::string value;
 };
 Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
-// 400 for fields that a resource does not select by.
+// 400 for fields that the resource does not support.
 Result<std::vector<cache::FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
                                                             const kinds::SelectableFields& fields);
 
-// The value of metadata.name that a field selector demands, if it demands one.
-std::optional<std::string> name_demanded(const std::vector<cache::FieldRequirement>& fields);
+// The metadata.name required by a field selector, if any.
+std::optional<std::string> required_name(const std::vector<cache::FieldRequirement>& fields);
 
 }  // namespace holdfast::request

@@ -10,7 +10,7 @@ std::string labels(std::string_view text) {
   return parsed ? label_selector_text(*parsed) : parsed.error().message;
 }
 
-TEST(LabelSelectorTest, IsReadAndWrittenAgain) {
+TEST(LabelSelectorTest, RoundTrips) {
   EXPECT_EQ(labels("x in (foo,,baz),y,z notin ()"), "x in (,baz,foo),y,z!=");
   EXPECT_EQ(labels("!b,a==1"), "a=1,!b");
   EXPECT_EQ(labels("in in (in),n>5,m<3"), "in=in,m<3,n>5");

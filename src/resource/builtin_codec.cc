@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "base/api_version.h"
 #include "base/limits.h"
 #include "codec/codec.h"
 #include "crd/crd.h"
@@ -13,16 +14,7 @@ namespace {
 
 using ownership::ManagedEntry;
 
-struct GroupVersion {
-  std::string_view group, version;
-};
-GroupVersion split_api_version(std::string_view text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return {"", text};
-  return {text.substr(0, slash), text.substr(slash + 1)};
-}
-
-// Webhook configurations that were stored before v1 existed have its fields, and other defaults
+// Webhook configurations stored before v1 existed have the same fields as v1, but different defaults
 // (pkg/apis/admissionregistration/v1beta1/defaults.go).
 constexpr std::string_view kOldWebhooks = "admissionregistration.k8s.io/v1beta1";
 
@@ -63,7 +55,7 @@ class BuiltinCodec final : public ObjectCodec {
     Draft draft(*arena, *tree);
     Draft::Node metadata = draft.root().child("metadata");
     metadata.remove("managedFields");
-    metadata.remove("options");  // Of a request. Earlier versions stored those that a webhook had added.
+    metadata.remove("options");  // Request options. Earlier versions stored those added by a webhook.
     metadata.set("resourceVersion", Value::string(*arena, std::to_string(revision.value)));
     kinds::set_defaults(*arena, stored_, draft.root());
     const Value object = draft.value();
@@ -75,7 +67,7 @@ class BuiltinCodec final : public ObjectCodec {
       if (label.value.is_string()) decoded.labels.emplace_back(label.key, label.value.as_string());
     }
     decoded.fields = fields_of(*arena, object);
-    // The views above also point into the stored bytes, which the caller keeps.
+    // The views above also point into the stored bytes, which the caller keeps alive.
     decoded.memory = std::move(arena);
     return decoded;
   }
@@ -123,8 +115,7 @@ class BuiltinCodec final : public ObjectCodec {
   }
 
  private:
-  // The envelope names the version that kube-apiserver stores, where we know that one only by the same fields of
-  // another.
+  // Sets the version in the envelope to the one kube-apiserver stores, if ours is another version with the same fields.
   std::string written(std::string value) const {
     if (written_version_ == api_version_) return value;
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
@@ -136,19 +127,19 @@ class BuiltinCodec final : public ObjectCodec {
     return out;
   }
 
-  // JSON says nothing of types: what follows relies on them.
+  // Converts JSON, which is untyped, to the types expected by the code below.
   Result<Value> typed(Arena& arena, const types::Type& type, const Value& object) const {
     return codec::to_typed(arena, type, object, {.gates = &gates_});
   }
 
-  // As stored: Protobuf as kube-apiserver writes it by default, or JSON; this version or another.
+  // Decodes a stored value: Protobuf as kube-apiserver writes it by default, or JSON; in this version or another.
   Result<Value> decode_stored(Arena& arena, std::string_view stored) const {
     if (stored.starts_with("k8s:enc:")) return internal_error("the value is encrypted at rest, which is not supported");
     if (!codec::is_protobuf(stored)) {
       Result<Value> object = codec::decode_json(arena, stored);
       if (!object) return object;
       const bool has_metadata = object->is_map() && (!object->has("metadata") || object->find("metadata")->is_map());
-      if (!has_metadata) return internal_error("it is no object");
+      if (!has_metadata) return internal_error("it is not an object");
       if (is_definition_) return typed(arena, *stored_.type, crd::served_definition(arena, *object));
       if (is_webhooks_ && object->text_at("apiVersion") == kOldWebhooks) {
         return typed(arena, *stored_.type, from_old_webhooks(arena, *object));
@@ -194,7 +185,7 @@ class BuiltinCodec final : public ObjectCodec {
   const types::Resource& stored_;
   const Gates gates_;
   const std::string api_version_;
-  const std::string written_version_;  // What kube-apiserver calls it.
+  const std::string written_version_;  // As stored by kube-apiserver.
   const bool is_definition_;
   const bool is_webhooks_;
   const kinds::SelectableFields selectable_;
@@ -209,8 +200,8 @@ std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& sto
 const types::Resource& stored_version(const types::Resource& resource) {
   const types::Resource* stored = types::find_kind(resource.storage_group, resource.storage_version, resource.kind);
   if (stored != nullptr && discovery::is_stable(stored->version)) return *stored;
-  // Most requests are of the stable version: objects have its form, which has the same fields, and only the bytes in
-  // the store name the other.
+  // Most requests use the stable version, so objects are kept in its form; the stored version has the same fields, and
+  // only the envelope in the store names it.
   for (const types::Resource& other : types::builtin_resources()) {
     if (other.storage_prefix == resource.storage_prefix && discovery::is_stable(other.version)) return other;
   }
@@ -227,11 +218,6 @@ std::string replace_revision(std::string_view enveloped, std::string_view revisi
   Result<Unit> changed = codec::change_enveloped_metadata(enveloped, {.resource_version = revision}, out);
   assert(changed.ok());
   return out;
-}
-
-std::string api_version_of(std::string_view group, std::string_view version) {
-  if (group.empty()) return std::string(version);
-  return std::string(group) + "/" + std::string(version);
 }
 
 }  // namespace holdfast::resource

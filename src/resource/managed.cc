@@ -14,8 +14,8 @@ using ownership::ManagedEntry;
 
 constexpr std::string_view kTimeMember = "time", kFieldsV1Member = "fieldsV1", kFieldsV2Member = "fieldsV2";
 
-// The members of an entry that JSON, CBOR and trees show, in their order: text(name, text) for each but the fields, and
-// fields(name, bytes).
+// Visits the members of an entry in the order used by JSON, CBOR and trees: text(name, text) for all except the fields,
+// and fields(name, bytes).
 template <class Text, class Fields>
 void visit_members(const ManagedEntry& entry, Text text, Fields fields) {
   const auto shown = [&text](std::string_view name, std::string_view value) {
@@ -34,7 +34,7 @@ void visit_members(const ManagedEntry& entry, Text text, Fields fields) {
   shown("subresource", entry.subresource);
 }
 
-// One entry as JSON, after a bracket or a comma.
+// Appends one entry as JSON, after a bracket or a comma.
 void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out) {
   out.put(before);
   before = '{';
@@ -61,10 +61,10 @@ void append_entry_json(const ManagedEntry& entry, char before, codec::Sink& out)
   out.put(before == '{' ? "{}" : "}");
 }
 
-// A field set as CBOR. Few sets are shared by many objects: a memo spares reading their JSON each time.
+// Appends a field set as CBOR. Many objects share few sets, so a memo avoids parsing their JSON each time.
 void append_fields_cbor(std::string_view fields, codec::MessageMemo* memo, codec::Sink& out) {
   if (fields.empty()) return codec::write_cbor_null(out);
-  static constexpr char kFieldSet = 0;  // Its address tells field sets from messages in the memo.
+  static constexpr char kFieldSet = 0;  // Its address distinguishes field sets from messages in the memo.
   codec::MessageMemo::Place place;
   if (memo != nullptr) {
     if (const std::string_view known = memo->find(&kFieldSet, fields, place); !known.empty()) return out.put(known);
@@ -104,7 +104,7 @@ Value managed_fields_value(Arena& arena, std::span<const ManagedEntry> entries) 
     MapBuilder item(arena);
     visit_members(
         entry,
-        // Texts are those of the entry, but for the time, which is made here.
+        // Strings are views into the entry, except for the time, which is formatted here.
         [&](std::string_view name, std::string_view text) {
           item.add(name, name == kTimeMember ? Value::string(arena, text) : Value::string(text));
         },
@@ -182,7 +182,7 @@ void append_managed_protobuf(std::span<const ManagedEntry> entries, std::string&
 ManagedEntry OwnersRenderer::shown_entry(const ownership::Owners& owners, size_t i) {
   const ManagedEntry entry = owners.entry(i, fields_, fields_type_, order_);
   if (entry.fields_type != ownership::kFieldsV2) return entry;
-  // Base64 of the binary form may be longer than the text.
+  // Base64 of the binary form may be longer than the JSON.
   if (base64_size(entry.fields->size()) < owners.fields_v1_bytes(i)) return entry;
   return owners.entry(i, fields_, ownership::kFieldsV1, order_);
 }

@@ -30,7 +30,7 @@ std::vector<ManagedEntry> all_kinds() {
   return {applied, updated, binary, bare};
 }
 
-TEST(ManagedTest, TheTextIsThatOfTheTree) {
+TEST(ManagedTest, JsonMatchesTheTree) {
   Arena arena;
   const std::vector<ManagedEntry> entries = all_kinds();
   std::string text;
@@ -38,7 +38,7 @@ TEST(ManagedTest, TheTextIsThatOfTheTree) {
   EXPECT_EQ(text, codec::encode_json(managed_fields_value(arena, entries)));
 }
 
-TEST(ManagedTest, TheCborIsThatOfTheTree) {
+TEST(ManagedTest, CborMatchesTheTree) {
   Arena arena;
   const std::vector<ManagedEntry> entries = all_kinds();
   std::string cbor;
@@ -48,7 +48,7 @@ TEST(ManagedTest, TheCborIsThatOfTheTree) {
   EXPECT_EQ(codec::encode_json(*read), codec::encode_json(managed_fields_value(arena, entries)));
 }
 
-TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
+TEST(ManagedTest, RendererMatchesEntriesAndPredictedSize) {
   const Gates gates;
   ownership::Pool pool(gates);
   const ownership::Pool::Kind kind = pool.kind("pods", ownership::MemberOrder::Canonical);
@@ -64,7 +64,7 @@ TEST(ManagedTest, OwnersRenderAsTheirEntriesDoAndTellTheirSizeBefore) {
     append_managed_protobuf(shown, protobuf);
     OwnersRenderer renderer(fields_type, ownership::MemberOrder::Canonical);
     EXPECT_EQ(renderer.json(owners.view()), json);
-    codec::MessageMemo memo;  // Knows what comes a third time.
+    codec::MessageMemo memo;  // Memoizes on the third use.
     for (int i = 0; i < 3; ++i) EXPECT_EQ(renderer.cbor(owners.view(), memo), cbor);
     EXPECT_EQ(renderer.protobuf(owners.view()), protobuf);
     EXPECT_EQ(renderer.json({}), "");

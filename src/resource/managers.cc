@@ -26,7 +26,7 @@ std::string_view subresource_of(kinds::Endpoint endpoint) {
   return "";
 }
 
-// The main endpoint does not own status where that has an endpoint of its own, which owns no spec or metadata.
+// The main endpoint does not own status if there is a status endpoint, which in turn owns neither spec nor metadata.
 kinds::ResetFields custom_reset_fields(const types::Resource& resource, kinds::Endpoint endpoint) {
   static constexpr std::string_view kStatus[] = {"status"}, kOthers[] = {"metadata", "spec"};
   if (endpoint == kinds::Endpoint::Status) return {.reset = kOthers};
@@ -77,15 +77,15 @@ Result<Value> Managers::convert(Arena& arena, const Value& object, std::string_v
   if (source == nullptr || target == nullptr) {
     return untyped("no conversion from " + std::string(from) + " to " + std::string(to));
   }
-  // Unlike stored objects these are not pruned: a field that the other version does not know is an error.
-  if (custom_ && !rules_->asks_to_convert()) {
+  // Unlike stored objects, these are not pruned: a field unknown to the other version is an error.
+  if (custom_ && !rules_->converts_by_webhook()) {
     return with_member(arena, object, "apiVersion", Value::string(arena, to));
   }
   return rules_->convert(arena, *source, *target, object, missing);
 }
 
 ownership::Convert Managers::converter(MissingConversions& missing) const {
-  if (!rules_->asks_to_convert()) return {};
+  if (!rules_->converts_by_webhook()) return {};
   return [this, &missing](Arena& arena, const Value& object, std::string_view from, std::string_view to) {
     return convert(arena, object, from, to, &missing);
   };
@@ -99,7 +99,7 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
   for (const KindVersion& version : versions_) {
     kinds::ResetFields reset =
         custom_ ? custom_reset_fields(*version.resource, endpoint) : kinds::reset_fields(*version.resource, endpoint);
-    // Of a custom kind the main endpoint resets status in the request's version alone, as Kubernetes has it.
+    // As in Kubernetes, the main endpoint of a custom kind resets status only in the request's version.
     const bool other = version.resource->version != resource_.version;
     if (custom_ && other && endpoint != kinds::Endpoint::Status) reset = {};
     options.versions.push_back(
@@ -116,9 +116,7 @@ std::unique_ptr<ownership::FieldManager> Managers::make(kinds::Endpoint endpoint
     options.zero_object = [type](Arena& arena) { return kinds::zero_value(arena, *type); };
   } else {
     options.declared_defaults = [rules = rules_](Arena& arena, const Value& object) {
-      Draft draft(arena, object);
-      rules->set_defaults(arena, draft.root());
-      return draft.value();
+      return rules->with_defaults(arena, object);
     };
   }
   options.fields_v2 = gates_.on(Gate::FieldsV2);

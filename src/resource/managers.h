@@ -1,4 +1,4 @@
-// The field managers of one resource's endpoints: made when they are first needed.
+// The field managers of a resource's endpoints, created on first use.
 #pragma once
 
 #include <array>
@@ -16,26 +16,26 @@
 
 namespace holdfast::resource {
 
-// One served version of a kind, with what builds the merge type of its objects on first use.
+// One served version of a kind, and the merge types of its objects, built on first use.
 struct KindVersion {
   const types::Resource* resource = nullptr;
-  ownership::MergeTypes* merge_types = nullptr;  // Null: the catalog's.
+  ownership::MergeTypes* merge_types = nullptr;  // Null for those of the catalog.
 };
 
 class Managers {
  public:
-  // `versions` are all served versions of the kind, `resource` the one that this serves, `rules` convert between them.
+  // `versions` are all served versions of the kind, `resource` the one handled here; `rules` convert between them.
   Managers(const types::Resource& resource, std::vector<KindVersion> versions, std::shared_ptr<const ObjectRules> rules,
            const Gates& gates, bool custom);
   ~Managers();
 
   const ownership::FieldManager& at(kinds::Endpoint endpoint);
-  // For an update or an apply: converts like the manager itself, and adds to `missing` what a webhook has to convert
-  // first. Empty where no webhook converts.
+  // For an update or an apply: converts like the manager itself, and adds to `missing` whatever a webhook has to
+  // convert first. Empty without a conversion webhook.
   ownership::Convert converter(MissingConversions& missing) const;
-  // Of the Scale subresource: objects are autoscaling/v1 Scales.
+  // For the Scale subresource: objects are autoscaling/v1 Scales.
   const ownership::FieldManager& scale();
-  // Of serviceaccounts/token: objects are authentication.k8s.io/v1 TokenRequests.
+  // For serviceaccounts/token: objects are authentication.k8s.io/v1 TokenRequests.
   const ownership::FieldManager& token_request();
 
  private:
@@ -43,7 +43,7 @@ class Managers {
   std::unique_ptr<ownership::FieldManager> make(kinds::Endpoint endpoint) const;
   Result<Value> convert(Arena& arena, const Value& object, std::string_view from, std::string_view to,
                         MissingConversions* missing) const;
-  // Of a subresource whose objects are of another kind, in one version.
+  // For a subresource whose objects are of another kind, in one version.
   std::unique_ptr<ownership::FieldManager> make_foreign(std::string_view api_version, std::string_view kind,
                                                         std::string_view subresource, const types::Type& type) const;
 
@@ -56,9 +56,9 @@ class Managers {
   std::array<std::unique_ptr<ownership::FieldManager>, kEndpoints + 2> managers_;
 };
 
-// --- Ownership beside an object ---
+// --- managedFields of an object ---
 
-// As the store and answers take them, FieldsV1 inside.
+// The entries for the store and responses, in FieldsV1.
 std::vector<ownership::ManagedEntry> stored_entries(Arena& arena, const ownership::Managed& managed, bool custom);
 
 }  // namespace holdfast::resource

@@ -10,7 +10,12 @@ class BuiltinRules : public ObjectRules {
   BuiltinRules(const types::Resource& requested, const types::Resource& stored)
       : requested_(requested), stored_(stored) {}
 
-  void set_defaults(Arena& arena, Draft::Node object) const override { kinds::set_defaults(arena, requested_, object); }
+  Value with_defaults(Arena& arena, const Value& decoded) const override {
+    Draft draft(arena, decoded);
+    kinds::set_defaults(arena, requested_, draft.root());
+    if (&requested_ == &stored_) return draft.value();
+    return kinds::convert(arena, stored_, requested_, kinds::convert(arena, requested_, stored_, draft.value()));
+  }
   Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to, const Value& object,
                         MissingConversions*) const override {
     return &from == &to ? object : kinds::convert(arena, from, to, object);
@@ -41,7 +46,7 @@ class BuiltinRules : public ObjectRules {
   const types::Resource& stored_;
 };
 
-// A definition is a built-in kind whose validation knows schemas.
+// A definition is a built-in kind with additional schema validation.
 class DefinitionRules final : public BuiltinRules {
  public:
   using BuiltinRules::BuiltinRules;

@@ -1,5 +1,5 @@
-// What a kind's objects need between decoding and the store. Built-in kinds have it from `kinds`,
-// CustomResourceDefinitions beside that from `crd`, custom resources from their definition.
+// The steps that a kind's objects go through between decoding and the store: implemented by `kinds` for built-in kinds,
+// by `crd` in addition for CustomResourceDefinitions, and by their definition for custom resources.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace holdfast::resource {
 
-// Collects what plain code wanted converted and only a webhook can convert: see custom/conversions.h, which alone makes
-// these.
+// Collects conversions that synchronous code needs and only a webhook can do. Created only by custom/conversions.h; see
+// there.
 class MissingConversions {
  public:
   virtual ~MissingConversions() = default;
@@ -25,18 +25,20 @@ class MissingConversions {
   MissingConversions() = default;
 };
 
-// The steps are those of kinds/kinds.h, in its order. Immutable; share freely.
+// The steps are those of kinds/kinds.h, in that order. Immutable and thread-safe.
 class ObjectRules {
  public:
   virtual ~ObjectRules() = default;
 
-  // In the requested version.
-  virtual void set_defaults(Arena& arena, Draft::Node object) const = 0;
-  // From one version to another. Where a webhook converts (asks_to_convert), only what it has converted already; the
-  // rest is an error and added to `missing`, unless that is null. custom::with_conversions() runs code that calls this.
+  // A decoded object of the requested version with its defaults. A built-in one is also converted to its stored version
+  // and back, which may add and move members: kube-apiserver has it in a version of its own from here on.
+  virtual Value with_defaults(Arena& arena, const Value& decoded) const = 0;
+  // From one version to another. With a conversion webhook (converts_by_webhook), only cached conversions succeed;
+  // others are an error and are added to `missing` unless it is null. custom::with_conversions() runs code that calls
+  // this.
   virtual Result<Value> convert(Arena& arena, const types::Resource& from, const types::Resource& to,
                                 const Value& object, MissingConversions* missing) const = 0;
-  virtual bool asks_to_convert() const { return false; }
+  virtual bool converts_by_webhook() const { return false; }
   // The version of a stored object: `usual`, unless the kind is stored in several versions.
   virtual const types::Resource& version_of(const Value&, const types::Resource& usual) const { return usual; }
 
@@ -49,10 +51,10 @@ class ObjectRules {
                                        const Value& old) const = 0;
   virtual std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
                                             const Value* old) const = 0;
-  // Whether two objects are equivalent, whatever their representation.
+  // Whether two objects are semantically equal, regardless of representation.
   virtual bool same(const Value& a, const Value& b) const = 0;
 
-  // Text for a Warning header on every request; empty: none.
+  // Text for a Warning header on every request; empty if there is none.
   virtual std::string_view deprecation_warning() const = 0;
 };
 

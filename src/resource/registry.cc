@@ -1,7 +1,6 @@
 #include "resource/registry.h"
 
 #include <algorithm>
-#include <set>
 
 namespace holdfast::resource {
 namespace {
@@ -39,7 +38,7 @@ const Served* Registry::Snapshot::find(std::string_view group, std::string_view 
                                        std::string_view plural) const {
   const auto found = builtin_->by_path.find(key_of(group, version, plural));
   if (found != builtin_->by_path.end()) return found->second;
-  // Paths of a built-in group lead to what is built in alone.
+  // Paths of a built-in group only lead to built-in resources.
   if (custom_.empty() || is_builtin_group(group)) return nullptr;
   const std::string name = std::string(plural) + "." + std::string(group);
   const auto at =
@@ -62,7 +61,7 @@ Storage* Registry::Snapshot::storage_of(std::string_view group, std::string_view
 }
 
 bool Registry::Snapshot::has_group(std::string_view group) const {
-  return is_builtin_group(group) || std::any_of(custom_.begin(), custom_.end(), [&](const CustomServedRef& one) {
+  return serves_builtin_group(group) || std::any_of(custom_.begin(), custom_.end(), [&](const CustomServedRef& one) {
            return one->versions.front().resource->group == group;
          });
 }
@@ -97,6 +96,8 @@ const std::vector<const types::Resource*>& Registry::Snapshot::resources() const
   return resources_;
 }
 
+bool Registry::Snapshot::serves_builtin_group(std::string_view group) const { return builtin_->groups.contains(group); }
+
 bool Registry::Snapshot::is_builtin_group(std::string_view group) { return builtin_groups().contains(group); }
 
 uint64_t Registry::next_id() {
@@ -121,12 +122,17 @@ Registry::SnapshotRef Registry::snapshot() const {
 
 Registry::Registry(std::vector<Served> served) : id_(next_id()) {
   auto builtin = std::make_shared<Snapshot::Builtin>();
+  for (const Served& entry : served) {
+    if (entry.storage == nullptr) continue;
+    builtin->storages.emplace(std::string(entry.resource->plural) + "." + std::string(entry.resource->group),
+                              entry.storage);
+  }
+  std::erase_if(served, [](const Served& entry) { return !entry.enabled; });
   builtin->served = std::move(served);
   for (const Served& entry : builtin->served) {
     const types::Resource& resource = *entry.resource;
     builtin->by_path.emplace(key_of(resource.group, resource.version, resource.plural), &entry);
-    if (entry.storage == nullptr) continue;
-    builtin->storages.emplace(std::string(resource.plural) + "." + std::string(resource.group), entry.storage);
+    builtin->groups.insert(resource.group);
   }
   current_ = std::make_shared<const Snapshot>(std::move(builtin), std::vector<CustomServedRef>());
 }

@@ -1,14 +1,14 @@
-// The resources that the server has, and what each of them consists of.
+// The resources of the server and their parts.
 //
 //   Registry ---> Served (one resource in one version)
-//                   |- types::Resource     names, scope, verbs, type; as discovery shows it
+//                   |- types::Resource     names, scope, verbs, type; as shown in discovery
 //                   |- ObjectRules         defaults, conversion, strategy, validation
 //                   |- Managers            who owns which field, by endpoint
 //                   `- Storage             keys in the store and the watch cache; shared by all versions of a kind
 //                        `- ObjectCodec    stored bytes <-> canonical body <-> tree
 //
-// Threading: a registry snapshot and everything it leads to may be used from any thread. Lifetime: a request holds the
-// snapshot that it took; what it leads to lives as long.
+// Threading: a registry snapshot and everything reachable from it may be used from any thread. Lifetime: a request
+// holds the snapshot it took, which keeps everything reachable from it alive.
 #pragma once
 
 #include "resource/managed.h"
@@ -18,4 +18,3 @@
 #include "resource/registry.h"
 #include "resource/storage.h"
 #include "resource/stored_check.h"
-#include "resource/uid.h"

@@ -21,7 +21,7 @@ struct StoredKind {
 // By prefix: "/registry/pods/".
 using Kinds = std::map<std::string, StoredKind, std::less<>>;
 
-// The kind that a key belongs to, by its prefix. No prefix is the beginning of another.
+// The kind of a key, by prefix. No prefix is the beginning of another.
 const StoredKind* kind_of(const Kinds& kinds, std::string_view key, std::string_view& below) {
   auto behind = kinds.upper_bound(key);
   if (behind == kinds.begin()) return nullptr;
@@ -50,7 +50,7 @@ std::optional<std::string> wrong_owners(std::span<const ownership::ManagedEntry>
   return std::nullopt;
 }
 
-// `below`: "namespace/name" or "name".
+// `below` is "namespace/name" or "name".
 std::optional<std::string> wrong_name(const Value& object, std::string_view below) {
   const std::string_view ns = object.text_at("metadata", "namespace");
   const std::string_view name = object.text_at("metadata", "name");
@@ -67,7 +67,7 @@ std::optional<std::string> wrong_builtin(const StoredKind& kind, std::string_vie
   Result<Value> object = kind.codec->tree(arena, decoded->body);
   if (!object) return object.error().message;
   if (std::optional<std::string> wrong = wrong_name(*object, below)) return wrong;
-  // A value that is marked as being in normal form was copied, not decoded: decoding it must give the same.
+  // A value marked as normal form was copied, not decoded: decoding it must give the same result.
   const Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
   if (envelope && !envelope->content_type.empty()) {
     Result<std::string> plain = cache::kubernetes_value(value);
@@ -81,13 +81,13 @@ std::optional<std::string> wrong_builtin(const StoredKind& kind, std::string_vie
   return wrong_owners(decoded->managed);
 }
 
-// Keys of custom resources are GROUP/PLURAL/[NAMESPACE/]NAME; a group's name has a dot.
+// Keys of custom resources are GROUP/PLURAL/[NAMESPACE/]NAME; group names contain a dot.
 std::optional<std::string> wrong_custom(std::string_view group, std::string_view below, std::string_view value) {
   Arena arena;
   Result<Value> object = value.starts_with(codec::kCborSelfDescribed) ? codec::decode_cbor(arena, value)
                                                                       : codec::decode_json(arena, value);
   if (!object) return object.error().message;
-  if (!object->is_map()) return "it is no object";
+  if (!object->is_map()) return "it is not an object";
   const std::string_view version = object->text_at("apiVersion");
   if (version.substr(0, version.find('/')) != group) {
     return "it is of version \"" + std::string(version) + "\", which is not one of " + std::string(group);
@@ -112,7 +112,7 @@ StoredCheck make_stored_check(const std::string& registry_prefix) {
     if (value.starts_with("k8s:enc:")) return "it is encrypted (k8s:enc:), and there are no keys to read it";
     std::string_view below;
     if (const StoredKind* kind = kind_of(*kinds, key, below)) return wrong_builtin(*kind, key, below, value);
-    if (!key.starts_with(registry_prefix + "/")) return std::nullopt;  // Not the server's own.
+    if (!key.starts_with(registry_prefix + "/")) return std::nullopt;  // Not a key of the server.
     key.remove_prefix(registry_prefix.size() + 1);
     const size_t slash = key.find('/');
     const std::string_view group = key.substr(0, slash);
@@ -121,7 +121,7 @@ StoredCheck make_stored_check(const std::string& registry_prefix) {
       if (plural != std::string_view::npos) return wrong_custom(group, key.substr(plural + 1), value);
     }
     // Internal objects of other API servers (masterleases, ranges).
-    if (!codec::is_protobuf(value)) return "it is nothing that this server knows";
+    if (!codec::is_protobuf(value)) return "it is in an unknown format";
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(value);
     if (!envelope) return envelope.error().message;
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Checks whether stored values can be served: for `holdfast store check`.
+// Checks whether stored values can be served, for `holdfast store check`.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace holdfast::resource {
 
-// Says what is wrong with the value of a key: its bytes cannot be decoded, it is another object than the key names, or
-// an ownership record is not a field set. Values in Kubernetes' form and in the embedded store's are both right; a
-// custom resource is not compared with its schema, which may have changed since.
+// Returns the problem with the value of a key, if any: it cannot be decoded, it is a different object than the key
+// says, or its managedFields are not valid field sets. Accepts values in Kubernetes' format and in that of the embedded
+// store. Custom resources are not validated against their schema, which may have changed since.
 using StoredCheck = std::function<std::optional<std::string>(std::string_view key, std::string_view value)>;
 StoredCheck make_stored_check(const std::string& registry_prefix);
 

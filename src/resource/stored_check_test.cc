@@ -45,28 +45,28 @@ ownership::ManagedEntry entry(std::string_view fields) {
           .fields = fields};
 }
 
-TEST(StoredCheck, ObjectsInEitherFormAreRight) {
+TEST(StoredCheck, AcceptsObjectsInBothFormats) {
   const ownership::ManagedEntry owners[] = {entry(R"({"f:spec":{"f:nodeName":{}}})")};
   for (bool embedded : {false, true}) EXPECT_EQ(wrong("/registry/pods/n/a", stored_pod(kPod, owners, embedded)), "");
 }
 
-TEST(StoredCheck, AnObjectUnderAnotherKeyIsNamed) {
+TEST(StoredCheck, ReportsObjectUnderWrongKey) {
   EXPECT_EQ(wrong("/registry/pods/n/b", stored_pod(kPod, {}, false)), "it holds the object n/a");
 }
 
-TEST(StoredCheck, CutAndFlippedBytesAreNamed) {
+TEST(StoredCheck, ReportsTruncatedAndInvalidValues) {
   const std::string value = stored_pod(kPod, {}, true);
   EXPECT_NE(wrong("/registry/pods/n/a", value.substr(0, value.size() / 2)), "");
   EXPECT_NE(wrong("/registry/pods/n/a", "{}"), "");
   EXPECT_THAT(wrong("/registry/pods/n/a", "k8s:enc:aescbc:v1:key:xx"), HasSubstr("encrypted"));
 }
 
-TEST(StoredCheck, OwnershipThatIsNoFieldSetNamesTheManager) {
+TEST(StoredCheck, InvalidFieldSetNamesTheManager) {
   const ownership::ManagedEntry owners[] = {entry(R"({"k:nojson":{}})")};
   EXPECT_THAT(wrong("/registry/pods/n/a", stored_pod(kPod, owners, false)), HasSubstr("the fields of manager \"me\""));
 }
 
-TEST(StoredCheck, CustomResourcesAreReadWithoutTheirDefinition) {
+TEST(StoredCheck, CustomResourcesAreCheckedWithoutTheirDefinition) {
   constexpr std::string_view kKey = "/registry/example.com/widgets/n/w";
   EXPECT_EQ(wrong(kKey, R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"n"}})"),
             "");
@@ -77,21 +77,21 @@ TEST(StoredCheck, CustomResourcesAreReadWithoutTheirDefinition) {
   EXPECT_NE(wrong(kKey, "{"), "");
 }
 
-TEST(StoredCheck, AValueWhoseMarkIsWrongIsNamed) {
+TEST(StoredCheck, ReportsWrongNormalFormMark) {
   auto codec = make_builtin_codec(*types::find_resource("", "v1", "pods"), Gates());
   auto embedded = cache::embedded_codec(codec, {});
   Result<cache::Decoded> normal = codec->decode("", stored_pod(kPod, {}, false), Revision{1});
   ASSERT_TRUE(normal);
   std::string value = *embedded->encode(normal->body, {});
   EXPECT_EQ(wrong("/registry/pods/n/a", value), "");
-  // The mark repeats the selectable fields, spec.nodeName among them, at the end of the value.
+  // The mark at the end of the value repeats the selectable fields, including spec.nodeName.
   const size_t node = value.rfind(std::string("\x01x"));
   ASSERT_NE(node, std::string::npos);
   value[node + 1] = 'y';
   EXPECT_EQ(wrong("/registry/pods/n/a", value), "it is marked as being in normal form, but is not");
 }
 
-// A sample of a type: every struct is there, lists and maps have one element, scalars are left to the defaults.
+// A sample object of a type: every struct is set, lists and maps have one element, scalars are left to defaults.
 Value sample(Arena& arena, const types::Type& type, int depth) {
   switch (type.shape) {
     case types::Shape::Struct: {
@@ -119,7 +119,7 @@ Value sample(Arena& arena, const types::Type& type, int depth) {
     }
     case types::Shape::Quantity:
       return Value::string("1");
-    case types::Shape::Time:  // Where it is absent, a default may be the current time.
+    case types::Shape::Time:  // If absent, it may default to the current time.
       return Value::string("2026-01-01T00:00:00Z");
     case types::Shape::MicroTime:
       return Value::string("2026-01-01T00:00:00.000000Z");
@@ -128,7 +128,7 @@ Value sample(Arena& arena, const types::Type& type, int depth) {
   }
 }
 
-TEST(BuiltinCodec, OptionsThatWereStoredAreGoneWhenRead) {
+TEST(BuiltinCodec, StoredOptionsAreDroppedOnDecode) {
   auto codec = make_builtin_codec(*types::find_kind("", "v1", "ConfigMap"), Gates());
   Result<cache::Decoded> decoded = codec->decode(
       "k", R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","options":{"bogus":"x"}}})", Revision{1});
@@ -140,7 +140,7 @@ TEST(BuiltinCodec, OptionsThatWereStoredAreGoneWhenRead) {
   EXPECT_EQ(tree->get("metadata", "options"), nullptr);
 }
 
-TEST(BuiltinCodec, WebhooksThatWereStoredAsV1beta1HaveTheDefaultsOfThen) {
+TEST(BuiltinCodec, WebhooksStoredAsV1beta1GetV1beta1Defaults) {
   auto codec = make_builtin_codec(
       *types::find_kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), Gates());
   Result<cache::Decoded> decoded = codec->decode(
@@ -164,7 +164,7 @@ TEST(BuiltinCodec, WebhooksThatWereStoredAsV1beta1HaveTheDefaultsOfThen) {
   EXPECT_EQ(hooks[1].text_at("failurePolicy"), "Fail");
 }
 
-TEST(NormalForm, HasAnotherNumberWhenItMakesAnythingElse) {
+TEST(NormalForm, VersionNumberMustChangeWithTheContent) {
   const std::string path = HOLDFAST_SOURCE_DIR "/catalog/normal_form";
   std::ifstream file(path);
   uint64_t number = 0, recorded = 0;

@@ -24,7 +24,7 @@ bool flag(const Value& map, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
-// Builds types in an arena. Nothing points into the schema that they are made from: of a large schema most is prose.
+// Builds types in an arena. They do not reference the source schema, most of which is descriptions if it is large.
 class Builder {
  public:
   Builder(Arena& arena, bool open_everywhere) : arena_(arena), open_everywhere_(open_everywhere) {}
@@ -46,7 +46,7 @@ class Builder {
   const T* keep(T value) {
     return arena_.make<T>(value);
   }
-  // Texts repeat: names of fields foremost.
+  // Texts repeat, above all field names.
   std::string_view text(std::string_view written) {
     if (written.empty()) return {};
     const auto known = texts_.find(written);
@@ -122,7 +122,7 @@ class Builder {
     return any ? keep(c) : nullptr;
   }
 
-  // Most fields are plain texts, numbers and switches: one type serves all that are alike. Null: this one is not plain.
+  // Most fields are plain strings, numbers and booleans: identical ones share a type. Null if this one is not plain.
   Type* plain(const Value& schema, bool open) {
     const std::string_view name = schema.text_at("type");
     const Shape shape = name == "string"    ? Shape::String
@@ -205,7 +205,7 @@ class Builder {
       field.name = text(properties[i].key);
       Type* member = convert(property, type.open_to_merge);
       field.type = member;
-      field.pointer = field.omit_empty = true;  // Absent and zero differ; what is there is printed.
+      field.pointer = field.omit_empty = true;  // Absent and zero differ; present values are always printed.
       field.required = required.contains(field.name);
       field.default_value = member->default_value;
       new (&fields[i]) Field(field);
@@ -228,7 +228,7 @@ class Builder {
     type.members_by_name = {by_name, fields.size()};
   }
 
-  // Every object has these. What its schema says of them is a further limit.
+  // Every object has these. A schema can only restrict them further.
   void add_resource_members(Type& type) {
     static const Type text{.shape = Shape::String, .name = "implied"};
     const std::pair<std::string_view, const Type*> kMembers[] = {
@@ -252,8 +252,8 @@ class Builder {
     set_fields(type, {fields, count});
   }
 
-  // A built-in type with the limits and defaults that a schema adds; members that the built-in type does not have stay
-  // unknown. Without a name, as everything that a schema says itself.
+  // A built-in type with the constraints and defaults that a schema adds; members that the built-in type does not have
+  // remain unknown. It has no name, like all types that come from a schema.
   const Type* limited(const Type& own, const Type& written) {
     Type* type = arena_.make<Type>(own);
     type->name = {};
@@ -293,7 +293,7 @@ class Builder {
   std::unordered_set<std::string_view, KeyHash> texts_;
 };
 
-// The path of the member being examined, written only when something is found.
+// The path of the current member, formatted only when needed.
 struct Trail {
   const Trail* parent = nullptr;
   std::string_view name = {};
@@ -319,125 +319,75 @@ struct Pruner {
   }
 
   Value map(const Type& type, const Value& value, bool resource, const Trail& at) {
-    // A scalar's schema says nothing of members; validation rejects the value later.
+    // The schema of a scalar declares no members; validation rejects the value later.
     if (type.shape == Shape::Any || type.shape == Shape::IntOrString) {
       if (type.preserve_unknown) return value;
     }
-    MapBuilder result(arena);
-    bool changed = false;
-    for (const Member& member : value.members()) {
+    return with_each_member(arena, value, [&](const Member& member) -> std::optional<Value> {
       if (resource && (member.key == "apiVersion" || member.key == "kind" || member.key == "metadata")) {
-        result.add(member.key, member.value);
-        continue;
+        return member.value;
       }
       const Trail here{&at, member.key};
       const types::Field* field = type.shape == Shape::Struct ? types::find_member(type, member.key) : nullptr;
       const Type* child = field != nullptr ? field->type : type.shape == Shape::Map ? type.element : nullptr;
-      if (child == nullptr) {
-        if (type.preserve_unknown) {
-          result.add(member.key, member.value);
-        } else {
-          changed = true;
-          if (unknown != nullptr && reported_bytes < limits::kReportedBytes) {
-            unknown->push_back(here.text());
-            reported_bytes += unknown->back().size();
-          }
-        }
-        continue;
+      if (child != nullptr) return any(*child, member.value, false, here);
+      if (type.preserve_unknown) return member.value;
+      if (unknown != nullptr && reported_bytes < limits::kReportedBytes) {
+        unknown->push_back(here.text());
+        reported_bytes += unknown->back().size();
       }
-      const Value pruned = any(*child, member.value, false, here);
-      changed |= !pruned.same(member.value);
-      result.add(member.key, pruned);
-    }
-    return changed ? result.build() : value;
+      return std::nullopt;
+    });
   }
 
   Value list(const Type& type, const Value& value, const Trail& at) {
-    ListBuilder result(arena);
-    bool changed = false;
     int64_t index = 0;
-    for (const Value& item : value.items()) {
-      const Value pruned = any(*type.element, item, false, {&at, {}, index++});
-      changed |= !pruned.same(item);
-      result.add(pruned);
-    }
-    return changed ? result.build() : value;
+    return with_each_item(arena, value,
+                          [&](const Value& item) { return any(*type.element, item, false, {&at, {}, index++}); });
   }
 };
 
-// Null: the schema says nothing of this member.
-const Type* member_type(const Type& type, std::string_view key) {
-  if (type.shape == Shape::Map) return type.element;
-  if (type.shape != Shape::Struct) return nullptr;
-  const types::Field* field = types::find_member(type, key);
-  return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
-}
-
-// A member that does not accept null.
-bool refuses_null(const Type& type) { return !type.nullable; }
+// Whether a member does not accept null.
+bool rejects_null(const Type& type) { return !type.nullable; }
 
 struct NullDropper {
   Arena& arena;
 
   Value any(const Type& type, const Value& value) {
-    if (!type.name.empty()) return value;  // Built-in, inside metadata.
+    if (!type.name.empty()) return value;  // Built-in type, inside metadata.
     if (value.is_list() && type.shape == Shape::List) {
-      ListBuilder result(arena);
-      bool changed = false;
-      for (const Value& item : value.items()) {
-        const Value kept = any(*type.element, item);
-        changed |= !kept.same(item);
-        result.add(kept);
-      }
-      return changed ? result.build() : value;
+      return with_each_item(arena, value, [&](const Value& item) { return any(*type.element, item); });
     }
     if (!value.is_map()) return value;
-    MapBuilder result(arena);
-    bool changed = false;
-    for (const Member& member : value.members()) {
+    return with_each_member(arena, value, [&](const Member& member) -> std::optional<Value> {
       const Type* child = member_type(type, member.key);
-      if (child != nullptr && member.value.is_null() && refuses_null(*child) && child->default_value == nullptr) {
-        changed = true;
-        continue;
-      }
-      const Value kept = child == nullptr ? member.value : any(*child, member.value);
-      changed |= !kept.same(member.value);
-      result.add(member.key, kept);
-    }
-    return changed ? result.build() : value;
+      if (child == nullptr) return member.value;
+      if (member.value.is_null() && rejects_null(*child) && child->default_value == nullptr) return std::nullopt;
+      return any(*child, member.value);
+    });
   }
 };
 
 struct Defaulter {
   Arena& arena;
 
-  // The value itself, or the default of its schema where null is not accepted.
+  // The value itself, or the default of its schema if null is not accepted.
   const Value& or_default(const Type& type, const Value& value) {
     return value.is_null() && !type.nullable && type.default_value != nullptr ? *type.default_value : value;
   }
 
   Value any(const Type& type, const Value& value) {
-    if (!type.name.empty()) return value;  // Built-in, inside metadata.
+    if (!type.name.empty()) return value;  // Built-in type, inside metadata.
     if (value.is_list() && type.shape == Shape::List) {
-      ListBuilder result(arena);
-      bool changed = false;
-      for (const Value& item : value.items()) {
-        const Value set = any(*type.element, or_default(*type.element, item));
-        changed |= !set.same(item);
-        result.add(set);
-      }
-      return changed ? result.build() : value;
+      return with_each_item(arena, value,
+                            [&](const Value& item) { return any(*type.element, or_default(*type.element, item)); });
     }
     if (!value.is_map()) return value;
     MapBuilder result(arena);
     bool changed = false;
     for (const Member& member : value.members()) {
       const Type* child = member_type(type, member.key);
-      if (child == nullptr) {
-        result.add(member.key, member.value);
-        continue;
-      }
-      const Value set = any(*child, or_default(*child, member.value));
+      const Value set = child == nullptr ? member.value : any(*child, or_default(*child, member.value));
       changed |= !set.same(member.value);
       result.add(member.key, set);
     }
@@ -454,9 +404,16 @@ struct Defaulter {
 
 }  // namespace
 
+const Type* member_type(const Type& type, std::string_view key) {
+  if (type.shape == Shape::Map) return type.element;
+  if (type.shape != Shape::Struct) return nullptr;
+  const types::Field* field = types::find_member(type, key);
+  return field == nullptr || !field->type->name.empty() ? nullptr : field->type;
+}
+
 struct Schema::Known {
   std::mutex mutex;
-  std::unordered_multimap<uint64_t, std::weak_ptr<const Schema>> schemas;  // By the hash of what they say.
+  std::unordered_multimap<uint64_t, std::weak_ptr<const Schema>> schemas;  // By the hash of their source.
 };
 
 Schema::Known& Schema::known() {
@@ -465,7 +422,7 @@ Schema::Known& Schema::known() {
 }
 
 Schema::Schema(std::string_view text, uint64_t hash, bool preserve_unknown_fields)
-    : packed_(pack_alone(text)),
+    : packed_(pack_without_dictionary(text)),
       plain_bytes_(text.size()),
       hash_(hash),
       preserve_unknown_fields_(preserve_unknown_fields) {

@@ -1,7 +1,7 @@
-// Custom resources' schemas: a CustomResourceDefinition's openAPIV3Schema becomes the same types that built-in kinds
-// have, and objects are pruned and defaulted by them.
+// Schemas of custom resources: converts a CustomResourceDefinition's openAPIV3Schema to the same types that built-in
+// kinds have, and prunes and defaults objects accordingly.
 //
-// A Schema is immutable and owns everything its types point to; keep the Schema while using its types. Any thread.
+// A Schema is immutable and owns everything its types point to; keep the Schema while using its types. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,26 +16,26 @@
 
 namespace holdfast::schema {
 
-// The types of one version of a custom resource. Equal schemas are shared. The source is kept compressed, and the types
-// are built on first use: a definition that is not in use costs a kilobyte or two.
+// The types of one version of a custom resource. Equal schemas are shared. The source is kept compressed and the types
+// are built on first use: a definition that is not used costs a kilobyte or two.
 class Schema final : public types::LazyType {
  public:
-  // `schema` is openAPIV3Schema as a tree; null (or no map): any object goes, maps granular, lists atomic.
-  // `preserve_unknown_fields` is spec.preserveUnknownFields of the definition. What is not understood is ignored:
-  // the structural rules are checked before (crd/).
+  // `schema` is openAPIV3Schema as a tree. If it is null (or not a map), any object is allowed, with granular maps and
+  // atomic lists. `preserve_unknown_fields` is spec.preserveUnknownFields of the definition. Unsupported keywords are
+  // ignored: the structural rules are checked beforehand (crd/).
   static std::shared_ptr<const Schema> build(const Value& schema, bool preserve_unknown_fields);
   ~Schema() = default;
 
   const types::Type& root() const;
   const types::Type& type() const override { return root(); }
-  // The schema as written, for publishing; null: there is none.
+  // The schema in source form, for publishing; null if there is none.
   Value written(Arena& arena) const;
-  // Of what it says: differs where that does.
+  // A hash of the source: differs if the schema does.
   uint64_t fingerprint() const { return hash_; }
   size_t bytes() const { return packed_.size() + arena_.reserved_bytes(); }
 
  private:
-  struct Known;  // Every schema there is.
+  struct Known;  // Registry of all existing schemas.
   Schema(std::string_view text, uint64_t hash, bool preserve_unknown_fields);
   static Known& known();
 
@@ -50,16 +50,20 @@ class Schema final : public types::LazyType {
   mutable const types::Type* root_ = nullptr;
 };
 
-// The types that a schema describes, made in `arena`: they share nothing with `schema`.
+// Builds the types described by a schema in `arena`; they do not reference `schema`.
 const types::Type& types_of(Arena& arena, const Value& schema, bool preserve_unknown_fields);
 
-// The steps that a body, a patched object or a stored object goes through, in this order. Each shares with its input
-// whatever it leaves alone.
+// The type of a member that the schema itself describes; null for undeclared members, and for built-in types, which
+// occur inside metadata.
+const types::Type* member_type(const types::Type& type, std::string_view key);
 
-// Removes members that the schema does not know; adds the path of each to `unknown`, when given, sorted: "spec.a[0].b".
-// apiVersion, kind and metadata of the root and of embedded resources stay.
+// The steps applied to a request body, a patched object or a stored object, in this order. The result of each shares
+// unchanged parts with its input.
+
+// Removes members that the schema does not declare. If `unknown` is given, appends their paths, sorted: "spec.a[0].b".
+// apiVersion, kind and metadata of the root and of embedded resources are kept.
 Value prune(Arena& arena, const types::Type& root, const Value& object, std::vector<std::string>* unknown = nullptr);
-// Removes members that are null where the schema neither allows null nor has a default.
+// Removes null members where the schema neither allows null nor has a default.
 Value drop_nulls(Arena& arena, const types::Type& root, const Value& object);
 // Sets every member that has a default and is absent (or null where null is not allowed).
 Value apply_defaults(Arena& arena, const types::Type& root, const Value& object);

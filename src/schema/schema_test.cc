@@ -51,7 +51,7 @@ TEST_F(SchemaTest, TypesKeepListKindsKeysAndDefaults) {
   EXPECT_EQ(types::find_member(widget->root(), "metadata")->type->name, "meta/v1.ObjectMeta");
 }
 
-TEST_F(SchemaTest, UnknownMembersArePrunedAndNamed) {
+TEST_F(SchemaTest, UnknownMembersArePrunedAndReported) {
   std::vector<std::string> unknown;
   EXPECT_EQ(
       pruned(
@@ -61,7 +61,7 @@ TEST_F(SchemaTest, UnknownMembersArePrunedAndNamed) {
   EXPECT_EQ(unknown, (std::vector<std::string>{"spec.empty.x", "spec.ports[0].bad", "spec.zzz", "top"}));
 }
 
-TEST_F(SchemaTest, PathsOfUnknownMembersAreBounded) {
+TEST_F(SchemaTest, ReportedPathsOfUnknownMembersAreBounded) {
   // A long key, which each path below it repeats.
   const auto map = Schema::build(
       parse(
@@ -77,31 +77,31 @@ TEST_F(SchemaTest, PathsOfUnknownMembersAreBounded) {
   EXPECT_LT(bytes, limits::kReportedBytes + 200'000);
 }
 
-TEST_F(SchemaTest, BelowAPreservingNodeDeclaredPropertiesArePrunedAgain) {
+TEST_F(SchemaTest, DeclaredPropertiesBelowAPreservingNodeArePruned) {
   EXPECT_EQ(pruned(R"({"spec":{"extra":{"any":{"x":1},"known":{"a":"1","b":2}}}})"),
             R"({"spec":{"extra":{"any":{"x":1},"known":{"a":"1"}}}})");
 }
 
-TEST_F(SchemaTest, AnEmbeddedResourceKeepsWhatEveryObjectHas) {
+TEST_F(SchemaTest, EmbeddedResourceKeepsApiVersionKindAndMetadata) {
   EXPECT_EQ(
       pruned(
           R"({"spec":{"inner":{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"b"}},"spec":{"x":"1","y":2},"z":3}}})"),
       R"({"spec":{"inner":{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"b"}},"spec":{"x":"1"}}}})");
 }
 
-TEST_F(SchemaTest, AnObjectThatNeedsNoPruningIsShared) {
+TEST_F(SchemaTest, ObjectThatNeedsNoPruningIsShared) {
   const Value object = parse(R"({"spec":{"size":1}})");
   EXPECT_TRUE(prune(arena, widget->root(), object).same(object));
 }
 
-TEST_F(SchemaTest, NullsWithoutMeaningAreDropped) {
+TEST_F(SchemaTest, NullsThatAreNotAllowedAreDropped) {
   const Value object = parse(
       R"({"spec":{"size":null,"color":null,"note":null,"opts":{"a":null,"b":"1"},"extra":{"x":null},"tags":[null]}})");
   EXPECT_EQ(codec::encode_json(drop_nulls(arena, widget->root(), object)),
             R"({"spec":{"size":null,"color":null,"opts":{"b":"1"},"extra":{"x":null},"tags":[null]}})");
 }
 
-TEST_F(SchemaTest, DefaultsFillWhatIsAbsentOrWronglyNull) {
+TEST_F(SchemaTest, DefaultsReplaceAbsentAndDisallowedNullMembers) {
   EXPECT_EQ(codec::encode_json(apply_defaults(arena, widget->root(),
                                               parse(R"({"spec":{"size":null,"color":null,"ports":[{"num":1}]}})"))),
             R"({"spec":{"size":3,"color":null,"ports":[{"num":1,"proto":"TCP"}]}})");
@@ -111,26 +111,26 @@ TEST_F(SchemaTest, DefaultsFillWhatIsAbsentOrWronglyNull) {
             R"({"metadata":{}})");
 }
 
-TEST_F(SchemaTest, WithoutASchemaEverythingStays) {
+TEST_F(SchemaTest, NothingIsPrunedWithoutASchema) {
   const auto any = Schema::build(Value::null(), false);
   const Value object = parse(R"({"spec":{"x":[1,null]},"y":1})");
   EXPECT_TRUE(prune(arena, any->root(), object).same(object));
   EXPECT_TRUE(any->root().preserve_unknown);
 }
 
-TEST_F(SchemaTest, SchemasThatSayTheSameAreOne) {
+TEST_F(SchemaTest, EqualSchemasAreShared) {
   EXPECT_EQ(Schema::build(parse(kWidget), false), widget);
   EXPECT_NE(Schema::build(parse(kWidget), true), widget);
   EXPECT_NE(Schema::build(parse(R"({"type":"object"})"), false), widget);
 }
 
-TEST_F(SchemaTest, AnEqualSchemaComesBackAfterTheLastOneIsGone) {
+TEST_F(SchemaTest, EqualSchemaCanBeBuiltAfterTheLastOneIsDestroyed) {
   const Value other = parse(R"({"type":"object","properties":{"once":{"type":"string"}}})");
   EXPECT_NE(types::find_member(Schema::build(other, false)->root(), "once"), nullptr);
   EXPECT_NE(types::find_member(Schema::build(other, false)->root(), "once"), nullptr);
 }
 
-TEST_F(SchemaTest, TypesAreMadeWhenTheyAreAskedForAndTheTextStays) {
+TEST_F(SchemaTest, TypesAreBuiltLazilyAndSourceIsKept) {
   const auto fresh =
       Schema::build(parse(R"({"type":"object","properties":{"lazy":{"type":"string","pattern":"^a$"}}})"), false);
   const size_t before = fresh->bytes();

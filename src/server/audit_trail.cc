@@ -4,11 +4,12 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "base/url.h"
 
 namespace holdfast::server {
 namespace {
 
-// Where the request says that it came from, proxies on the way, and the connection's own end.
+// The forwarded client and proxies according to the request's headers, then the address of the connection itself.
 std::vector<std::string> source_ips(const net::Request& request) {
   std::vector<std::string> addresses;
   auto add = [&](std::string_view address) {
@@ -19,9 +20,8 @@ std::vector<std::string> source_ips(const net::Request& request) {
       std::find(addresses.begin(), addresses.end(), real) == addresses.end()) {
     add(real);
   }
-  std::string_view peer = request.peer->address;
-  peer = peer.substr(0, peer.rfind(':'));
-  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+  const std::string_view with_port = request.peer->address;
+  const std::string_view peer = without_brackets(with_port.substr(0, with_port.rfind(':')));
   if (addresses.empty() || addresses.back() != peer) add(peer);
   return addresses;
 }

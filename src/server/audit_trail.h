@@ -1,4 +1,4 @@
-// One request in the pipeline, as recorded in the audit log.
+// The audit events of one request in the pipeline.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace holdfast::server {
 
-// What is recorded, and where.
+// The audit policy and log.
 struct Auditor {
   audit::Policy policy;
   std::unique_ptr<audit::Log> log;
@@ -20,21 +20,22 @@ struct Auditor {
 
 class AuditTrail {
  public:
-  // Null: nothing is recorded; then every step below does nothing.
+  // Null disables auditing; all methods below are then no-ops.
   explicit AuditTrail(const Auditor* auditor) : auditor_(auditor) {}
   AuditTrail(const AuditTrail&) = delete;
   AuditTrail& operator=(const AuditTrail&) = delete;
 
-  // The request was received from `user`. `lasting`: a watch or similar request, whose start is a separate event.
+  // The request was received from `user`. `lasting` is for watches and similar requests, whose start is a separate
+  // event.
   void receive(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes,
                auth::UserRef user, bool lasting);
-  // Authentication failed: the only event of this request.
+  // Authentication failed: this is the only event of the request.
   void refuse_unknown(const net::Request& request, std::string_view audit_id, const auth::Attributes& attributes);
   void serve_as(const Impersonated& impersonated);
   void decide(const auth::Decision& decision);
-  // The pipeline itself answered with this error.
+  // The pipeline itself responded with this error.
   void refuse(const Error& error);
-  // Where the API records its notes; null: not recorded.
+  // Where the API records its data; null if the request is not recorded.
   call::Recording* recording() { return wanted_.level == audit::Level::None ? nullptr : &recording_; }
   void complete(const net::Response& response);
 

@@ -21,19 +21,13 @@ Error not_loaded(std::string_view why) {
   return bad_request("failed to load AuthorizationConfiguration from file: " + std::string(why));
 }
 
-// As a Go error that stands for several.
-std::string aggregate(const std::vector<std::string>& errors) {
-  return errors.size() == 1 ? errors.front() : "[" + join(errors, ", ") + "]";
-}
-
-// In the words of Go's JSON decoder.
+// With the message of Go's JSON decoder.
 Error wrong_type(const Value& found, std::string_view field, std::string_view wanted) {
   return not_loaded("json: cannot unmarshal " + std::string(codec::json_kind(found)) + " into Go struct field " +
                     std::string(field) + " of type " + std::string(wanted));
 }
 
-// Strict decoding of one authorizer. The content of `webhook` is left alone: such an authorizer is refused whatever it
-// says.
+// Strictly decodes one authorizer. `webhook` is not examined: such an authorizer is rejected in any case.
 Result<Unit> check_authorizer(const Value& authorizer, const std::string& at, const std::string& version,
                               std::vector<std::string>& findings) {
   if (authorizer.is_null()) return Unit{};
@@ -92,7 +86,7 @@ Result<Value> decode(Arena& arena, std::string_view text) {
   return tree;
 }
 
-// ValidateAuthorizationConfiguration of k8s.io/apiserver.
+// Like ValidateAuthorizationConfiguration in k8s.io/apiserver.
 std::vector<std::string> validate(const Value& config) {
   std::vector<std::string> errors;
   const auto add = [&errors](const Cause& cause) { errors.push_back(cause.field + ": " + cause.message); };
@@ -141,12 +135,12 @@ Result<std::vector<std::string>> parse_authorization_config(std::string_view tex
   Result<Value> config = decode(arena, text);
   if (!config) return config.take_error();
   if (const std::vector<std::string> errors = validate(*config); !errors.empty()) {
-    return bad_request(aggregate(errors));
+    return bad_request(aggregate_text(errors));
   }
   std::vector<std::string> types, misnamed;
   for (const Value& authorizer : config->items_at("authorizers")) {
     const std::string type(authorizer.text_at("type"));
-    // Authorizers that can exist only once have the name that --authorization-mode would give them.
+    // Authorizers that can exist only once must have the name that --authorization-mode would give them.
     const std::string expected = to_lower(type);
     if (type != kWebhook && authorizer.text_at("name") != expected) {
       misnamed.push_back("expected name " + expected + " for authorizer " + type + " instead of " +
@@ -154,7 +148,7 @@ Result<std::vector<std::string>> parse_authorization_config(std::string_view tex
     }
     types.push_back(type);
   }
-  if (!misnamed.empty()) return bad_request(aggregate(misnamed));
+  if (!misnamed.empty()) return bad_request(aggregate_text(misnamed));
   return types;
 }
 

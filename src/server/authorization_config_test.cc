@@ -14,7 +14,7 @@ std::string read(std::string_view authorizers, std::string_view version = "v1") 
   return types ? join(*types, ",") : "refused: " + types.error().message;
 }
 
-TEST(AuthorizationConfig, NamesAuthorizersInTheirOrder) {
+TEST(AuthorizationConfig, ReturnsAuthorizersInOrder) {
   const char* const both = "authorizers: [{type: Node, name: node}, {type: RBAC, name: rbac}]";
   EXPECT_EQ(read(both), "Node,RBAC");
   EXPECT_EQ(read(both, "v1beta1"), "Node,RBAC");
@@ -24,7 +24,7 @@ TEST(AuthorizationConfig, NamesAuthorizersInTheirOrder) {
             "Webhook,Webhook");
 }
 
-TEST(AuthorizationConfig, MistakesAreNamedAsInKubernetes) {
+TEST(AuthorizationConfig, ErrorsMatchKubernetes) {
   struct Case {
     const char* authorizers;
     const char* why;

@@ -8,8 +8,8 @@ namespace holdfast::server {
 
 namespace {
 
-// What kube-apiserver does after its start, by name; end-to-end tests and operators look for them. Here all of it is
-// one piece of work: the objects of an empty server and the caches.
+// kube-apiserver's post-start hooks, which end-to-end tests and operators look for. Here they all stand for the same
+// work: the bootstrap objects and the caches.
 constexpr std::string_view kStartHooks[] = {
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",

@@ -1,4 +1,4 @@
-// /healthz, /livez and /readyz: named checks, printed as kube-apiserver prints them.
+// /healthz, /livez and /readyz: named checks, in kube-apiserver's output format.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace holdfast::server {
 
 class Health {
  public:
-  // Returns the problem, or nothing if healthy. Called on any thread; must not block.
+  // Returns the problem, or nullopt if healthy. Called on any thread; must not block.
   using Probe = std::function<std::optional<std::string>()>;
 
   struct Probes {
-    Probe store;                           // Can the store be read and written.
-    Probe started;                         // Is everything that is done once at start done.
-    Probe shutdown;                        // Is the server staying.
-    std::vector<Probe> other_stores = {};  // As `store`, for the etcds of --etcd-servers-overrides.
+    Probe store;                           // Whether the store can be read and written.
+    Probe started;                         // Whether startup is complete.
+    Probe shutdown;                        // Whether the server is not shutting down.
+    std::vector<Probe> other_stores = {};  // Like `store`, for the etcds of --etcd-servers-overrides.
   };
   explicit Health(Probes probes);
 
@@ -28,17 +28,18 @@ class Health {
     int status;
     std::string body;
   };
-  // `path` is /healthz, /livez or /readyz, or one of them and a check's name; nothing if there is no such check.
+  // `path` is /healthz, /livez or /readyz, optionally followed by the name of a check; nullopt if the check does not
+  // exist.
   std::optional<Answer> answer(std::string_view path, const request::Query& query) const;
-  std::vector<std::string> paths() const;  // All that answer() knows.
+  std::vector<std::string> paths() const;  // All paths supported by answer().
   std::string metrics() const;             // Each check as a gauge, in the text format of Prometheus.
 
  private:
   struct Check {
     std::string name;
-    bool live, ready;        // healthz has the checks of livez.
-    Probe probe;             // None: it is well if the process answers at all.
-    std::string group = {};  // Excluded with the check of this name.
+    bool live, ready;        // healthz has the same checks as livez.
+    Probe probe;             // Empty for a check that passes if the process responds at all.
+    std::string group = {};  // Also excluded by this name.
   };
   std::vector<Check> checks_;
 };

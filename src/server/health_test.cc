@@ -23,12 +23,12 @@ std::optional<Health::Answer> answer(bool store_well, std::string_view path, std
   return health(store_well).answer(path, request::RequestInfo("GET", path, query).query());
 }
 
-TEST(Health, IsOkInAWord) {
+TEST(Health, HealthyResponseIsOk) {
   EXPECT_EQ(answer(true, "/healthz", "")->body, "ok");
   EXPECT_EQ(answer(true, "/readyz", "")->status, 200);
 }
 
-TEST(Health, VerboseListsTheChecksInOrder) {
+TEST(Health, VerboseListsChecksInOrder) {
   const std::string live = answer(true, "/livez", "verbose")->body;
   EXPECT_THAT(live, StartsWith("[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]etcd ok\n"
                                "[+]poststarthook/start-apiserver-admission-initializer ok\n"));
@@ -39,14 +39,14 @@ TEST(Health, VerboseListsTheChecksInOrder) {
   EXPECT_THAT(ready, EndsWith("[+]shutdown ok\nreadyz check passed\n"));
 }
 
-TEST(Health, AFailureIsAlwaysVerbose) {
+TEST(Health, FailureIsAlwaysVerbose) {
   const auto got = answer(false, "/readyz", "");
   EXPECT_EQ(got->status, 500);
   EXPECT_THAT(got->body, HasSubstr("[-]etcd failed: reason withheld\n"));
   EXPECT_THAT(got->body, EndsWith("readyz check failed\n"));
 }
 
-TEST(Health, EtcdsOfSingleResourcesAreExcludedOneByOneOrAllTogether) {
+TEST(Health, OverrideEtcdsCanBeExcludedSeparatelyOrTogether) {
   const Health health({.store = {}, .started = {}, .shutdown = {}, .other_stores = {[] { return "gone"; }}});
   const auto body = [&health](std::string_view path, std::string_view query) {
     return health.answer(path, request::RequestInfo("GET", path, query).query())->body;
@@ -61,7 +61,7 @@ TEST(Health, EtcdsOfSingleResourcesAreExcludedOneByOneOrAllTogether) {
   EXPECT_THAT(alone, EndsWith("healthz check passed\n"));
 }
 
-TEST(Health, ChecksCanBeExcludedAndAskedForAlone) {
+TEST(Health, ChecksCanBeExcludedOrQueriedSeparately) {
   const auto got = answer(false, "/healthz", "verbose&exclude=etcd&exclude=nosuch");
   EXPECT_EQ(got->status, 200);
   EXPECT_THAT(got->body, HasSubstr("[+]etcd excluded: ok\n"));

@@ -16,8 +16,8 @@ constexpr std::chrono::milliseconds kBetween{10'000};
 
 }  // namespace
 
-// The first half of a SHA-256 in base32 without padding, of the host's and the program's name, each behind two bytes of
-// length (apiserver/pkg/server/config.go, NewConfig).
+// Base32 without padding of the first half of a SHA-256 over the names of the host and the program, each prefixed with
+// a two-byte length (apiserver/pkg/server/config.go, NewConfig).
 std::string identity_of(const std::string& hostname) {
   std::string hashed;
   for (const std::string_view text : {std::string_view(hostname), std::string_view("kube-apiserver")}) {
@@ -59,7 +59,7 @@ Task<void> IdentityLease::keep() {
     try {
       co_await renew();
     } catch (...) {
-      // The next renewal may succeed; without one, other servers would take this one for dead.
+      // The next renewal may succeed; without one, other servers would consider this one dead.
       report_failed_task("identity lease", std::current_exception());
     }
     co_await tasks_.sleep(kBetween);
@@ -101,7 +101,7 @@ Task<void> IdentityLease::renew() {
     write.target = path + std::string(kQuery);
     write.body = codec::encode_json(with_member(arena, *lease, "spec", spec.build()));
   }
-  // Whatever goes wrong goes right the next time, or someone else holds it.
+  // Errors are ignored: the next renewal may succeed, or someone else holds the lease.
   (void)co_await calls_.send(std::move(write));
 }
 

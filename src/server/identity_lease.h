@@ -1,8 +1,8 @@
-// The Lease by which an API server is known beside others: kube-system/apiserver-<hash of the host's name>, as
-// kube-apiserver keeps it (gate APIServerIdentity).
+// The Lease that identifies an API server to others: kube-system/apiserver-<hash of the host name>, as in
+// kube-apiserver (gate APIServerIdentity).
 //
-// Created when the server has started, without anybody waiting for it, and renewed while it runs. Not later: who counts
-// revisions would see one that nobody has asked for.
+// Created right after startup without blocking it, and renewed while the server runs. Not created later, because
+// clients that count revisions would see one that they did not cause.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ std::string identity_of(const std::string& hostname);
 
 class IdentityLease {
  public:
-  // `advertised`: where other API servers reach this one, "192.0.2.2:6443".
+  // `advertised` is where other API servers reach this one, such as "192.0.2.2:6443".
   IdentityLease(api::Api& api, net::EventLoop& loop, std::string hostname, std::string advertised);
 
   void start();

@@ -5,9 +5,7 @@
 namespace holdfast::server {
 namespace {
 
-TEST(IdentityLeaseTest, IsNamedAsKubernetesNamesIt) {
-  EXPECT_EQ(identity_of("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa");
-}
+TEST(IdentityLeaseTest, NameMatchesKubernetes) { EXPECT_EQ(identity_of("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa"); }
 
 }  // namespace
 }  // namespace holdfast::server

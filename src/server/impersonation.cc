@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -12,10 +13,10 @@ using Extra = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 constexpr std::string_view kExtraPrefix = "impersonate-extra-";
 constexpr std::string_view kIdentityGroup = "authentication.k8s.io";
-// From this many on, one question about all of them is tried first.
+// From this many items on, a single check for all of them is tried first.
 constexpr size_t kMany = 4;
 
-// As Go prints it with %#v.
+// Formats like Go's %#v.
 std::string go_list(const std::vector<std::string>& texts) {
   if (texts.empty()) return "[]string(nil)";
   std::string list = "[]string{";
@@ -38,7 +39,7 @@ Error without_user(const auth::UserInfo& wanted) {
                      ", Groups:" + go_list(wanted.groups) + ", Extra:" + extra + "} without impersonating a user name");
 }
 
-// What the headers ask for, as they are.
+// The user requested by the headers, unmodified.
 Result<std::optional<auth::UserInfo>> wanted_user(const net::Headers& headers) {
   auth::UserInfo wanted;
   wanted.name = headers.get("impersonate-user");
@@ -54,7 +55,7 @@ Result<std::optional<auth::UserInfo>> wanted_user(const net::Headers& headers) {
       std::string key = net::percent_decode(raw).value_or(std::string(raw));
       auto known =
           std::find_if(wanted.extra.begin(), wanted.extra.end(), [&](const auto& e) { return e.first == key; });
-      if (known == wanted.extra.end()) known = wanted.extra.insert(known, {std::move(key), {}});
+      if (known == wanted.extra.end()) known = wanted.extra.emplace(known, std::move(key), std::vector<std::string>());
       known->second.emplace_back(header.value);
     }
   }
@@ -96,7 +97,7 @@ std::string_view extra_value(const auth::UserInfo& user, std::string_view key) {
   return {};
 }
 
-// One mode of impersonation. An empty name is the original verb, which has no constraints.
+// One mode of impersonation. An empty name is the legacy verb, which is unconstrained.
 class Mode {
  public:
   Mode(std::string_view name, const auth::Attributes& request, const auth::Authorizer& authorizer)
@@ -157,7 +158,7 @@ class Mode {
     const std::string_view group = constrained() ? kIdentityGroup : std::string_view();
     if (const std::optional<std::string> node = node_name(wanted.name); constrained() && node) {
       actual.groups = {"system:nodes"};
-      // The node of the caller's own is allowed for all names or none.
+      // For the caller's own node, permission is for all names or none.
       return ask_about(group, "nodes", "", "", name_ == "associated-node" ? "*" : *node);
     }
     if (const std::optional<Account> account = account_name(wanted.name)) {
@@ -190,7 +191,7 @@ class Mode {
   static std::string problem_of(const Extra& extra) {
     for (const auto& [key, values] : extra) {
       if (key.empty()) return "impersonating the empty string key in extra is not allowed";
-      if (std::any_of(key.begin(), key.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
+      if (std::any_of(key.begin(), key.end(), is_upper)) {
         return "impersonating a non-lowercase key in extra is not allowed: " + go_quote(key);
       }
       const size_t slash = key.find('/');

@@ -1,10 +1,10 @@
-// The process's memory as a whole.
+// Memory management of the whole process.
 #pragma once
 
 namespace holdfast::server {
 
-/// Gives back what starting needed and serving does not: free pages of the heap, and the mappings of code and
-/// constants, of which those that serving uses come back from the page cache as they are touched.
-void give_back_after_start();
+/// Releases memory needed only during startup: free pages of the heap, and the mappings of code and constants. The
+/// parts of the latter that are still used return from the page cache when touched.
+void release_startup_memory();
 
 }  // namespace holdfast::server

@@ -17,14 +17,14 @@ constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
 constexpr std::string_view kSkipMirror = "endpointslice.kubernetes.io/skip-mirror";
 // controlplane.DefaultEndpointReconcilerInterval and ...TTL.
 constexpr std::chrono::seconds kBetween{10}, kLeaseTime{15};
-constexpr int kAttempts = 5;  // When another server came in between.
+constexpr int kAttempts = 5;  // For conflicts with other servers.
 
 const types::Type& lease_type() {
   static const types::Type& type = *types::find_type("core/v1.Endpoints");
   return type;
 }
 
-// The addresses of the one subset that there should be; nothing: there is another number of them.
+// The addresses of the single expected subset; nullopt if the number of subsets differs.
 std::optional<std::vector<std::string>> addresses_of(const Value& live) {
   const std::span<const Value> subsets = live.is_map() ? live.items_at("subsets") : std::span<const Value>();
   if (subsets.size() != 1) return std::nullopt;
@@ -51,8 +51,8 @@ bool has_ports(const Value& live, uint16_t port) {
          ports[0].int_at_or(0, "port") == port;
 }
 
-// `live` (null: a new object) with one subset of these addresses, sorted; with none where there is no address. Its
-// ports stay, unless it has none or others are asked for.
+// `live` (or a new object, if null) with one subset of these addresses, sorted; without subsets if there are none.
+// Ports are kept unless missing or explicitly requested.
 Value with_addresses(Arena& arena, const Value& live, std::vector<std::string> ips, uint16_t port, bool ports) {
   std::sort(ips.begin(), ips.end());
   Draft draft(arena, live.is_map() ? live : Value::empty_map());
@@ -104,7 +104,7 @@ std::optional<Value> endpoints_adding(Arena& arena, const Value& live, const Own
   std::vector<std::string> ips = *now;
   if (std::find(ips.begin(), ips.end(), own.ip) == ips.end()) ips.push_back(own.ip);
   std::sort(ips.begin(), ips.end());
-  // Those that follow our own, from the start again at the end: servers that all do so agree in the end.
+  // Removes those after our own, wrapping around: if all servers do so, they converge.
   while (ips.size() > std::max<size_t>(count, 1)) {
     const auto at = static_cast<size_t>(std::find(ips.begin(), ips.end(), own.ip) - ips.begin());
     ips.erase(ips.begin() + static_cast<std::ptrdiff_t>((at + 1) % ips.size()));
@@ -173,7 +173,8 @@ void OwnEndpoints::start() {
 
 Task<void> OwnEndpoints::close(Executor& executor) {
   co_await tasks_.close(loop_);
-  co_await attempt(When::Stopping);
+  // If the store does not respond, this would only double the time to shut down.
+  if (reached_store_) co_await attempt(When::Stopping);
   co_await resume_on(executor);
 }
 
@@ -186,7 +187,9 @@ Task<void> OwnEndpoints::keep_running() {
 
 Task<void> OwnEndpoints::attempt(When when) {
   try {
+    reached_store_ = false;
     const Result<Unit> done = co_await reconcile(when);
+    reached_store_ = done.ok();
     if (done) co_return;
     log::warning("the endpoints of the Service kubernetes could not be brought up to date",
                  {{"address", options_.own.ip}, {"error", done.error().message}});
@@ -197,7 +200,7 @@ Task<void> OwnEndpoints::attempt(When when) {
 
 Task<Result<Unit>> OwnEndpoints::reconcile(When when) {
   if (options_.kind == Kind::Lease) {
-    // Whatever comes of the objects: other servers look at the key.
+    // Independent of the objects, because other servers look at the key.
     Result<Unit> renewed = when == When::Stopping ? co_await remove_lease() : co_await renew_lease();
     if (!renewed) co_return renewed.take_error();
   }
@@ -264,7 +267,7 @@ Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
       if (!removed) co_return removed.take_error();
       live = Value();
     } else {
-      // Whoever writes in between may know of more servers.
+      // A concurrent writer may know of more servers.
       wanted = with_path(arena, wanted, std::array{std::string_view("metadata"), std::string_view("resourceVersion")},
                          Value::string(live->text_at("metadata", "resourceVersion")));
     }
@@ -308,7 +311,7 @@ Task<Result<Unit>> OwnEndpoints::renew_lease() {
     addresses.add(address.build());
     subset.add("addresses", addresses.build());
     subsets.add(subset.build());
-    // As kube-apiserver counts, whose store does not write what did not change.
+    // Same as in kube-apiserver, whose store would skip an unchanged value.
     metadata.add("generation", Value::integer(generation + 1));
     lease.add("kind", Value::string("Endpoints"));
     lease.add("apiVersion", Value::string("v1"));
@@ -326,7 +329,7 @@ Task<Result<Unit>> OwnEndpoints::renew_lease() {
     // Otherwise it has just expired.
     if (std::holds_alternative<store::Committed>(*written)) co_return Unit{};
   }
-  co_return internal_error(key + " changes all the time");
+  co_return internal_error(key + " keeps changing");
 }
 
 Task<Result<Unit>> OwnEndpoints::remove_lease() {

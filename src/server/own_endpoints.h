@@ -1,10 +1,12 @@
-// The endpoints of the Service default/kubernetes where several API servers may share an etcd: each adds its address,
-// and removes it when it stops. Endpoints and EndpointSlice are kube-apiserver's (pkg/controlplane/reconcilers):
+// The endpoints of the Service default/kubernetes when several API servers may share an etcd: each adds its address,
+// and removes it when it stops. Endpoints and EndpointSlice are the same as kube-apiserver's
+// (pkg/controlplane/reconcilers):
 //
-//   lease         every server keeps a key alive, /registry/masterleases/ADDRESS; the addresses are those of the keys
-//   master-count  every server adds its own address, and removes others where there are more than --apiserver-count
+//   lease         every server keeps a key alive, /registry/masterleases/ADDRESS; the keys determine the addresses
+//   master-count  every server adds its own address, and removes others if there are more than --apiserver-count
 //
-// The addresses of a server that does not stop in order go when its key expires (lease), or stay (master-count).
+// The address of a server that does not shut down cleanly is removed when its key expires (lease), or stays
+// (master-count).
 #pragma once
 
 #include <chrono>
@@ -24,41 +26,41 @@
 
 namespace holdfast::server {
 
-// --- What the objects should be: pure. `live` is the Endpoints object that there is; null: there is none. ---
+// --- Desired state of the objects (pure functions). `live` is the current Endpoints object, or null. ---
 
 struct OwnAddress {
   std::string ip;
   uint16_t port = 0;
 };
 
-// With exactly these addresses. Nothing: they are right. Ports are only looked at with `ports`, as a server that starts
-// or stops does: the others do not know which of them is right.
+// Endpoints with exactly these addresses; nullopt if nothing changes. Ports are only compared with `ports`, which is
+// set while a server starts or stops: the others do not know which port is right.
 std::optional<Value> endpoints_with(Arena& arena, const Value& live, std::vector<std::string> ips, uint16_t port,
                                     bool ports);
-// With this address beside the others, of which there are then at most `count` in all.
+// With this address added, and others removed if there would be more than `count`.
 std::optional<Value> endpoints_adding(Arena& arena, const Value& live, const OwnAddress& own, size_t count, bool ports);
 // Without this address.
 std::optional<Value> endpoints_removing(Arena& arena, const Value& live, std::string_view ip);
-// The EndpointSlice of Endpoints; without metadata but its name, namespace and labels.
+// The EndpointSlice for Endpoints; its metadata has only name, namespace and labels.
 Value slice_of(Arena& arena, const Value& endpoints);
 
-// Runs on one loop. Everything outlives it; the API must still answer when it is closed.
+// Runs on one loop. Everything passed to it must outlive it; the API must still be running when it is closed.
 class OwnEndpoints {
  public:
   enum class Kind : uint8_t { Lease, MasterCount };
   struct Options {
     Kind kind = Kind::Lease;
     OwnAddress own;
-    size_t count = 1;          // With master-count.
+    size_t count = 1;          // For master-count.
     std::string lease_prefix;  // "/registry/masterleases/"
   };
   OwnEndpoints(api::Api& api, store::Store& store, net::EventLoop& loop, Options options);
 
-  // Once now; on the loop. What fails is logged: the next time may succeed.
+  // Reconciles once; on the loop. Failures are logged; the next run may succeed.
   Task<void> run();
-  // Then from time to time.
+  // Then runs periodically.
   void start();
-  // Ends that, and removes the address.
+  // Stops, and removes the address if the last run reached the store.
   Task<void> close(Executor& executor);
 
  private:
@@ -66,14 +68,14 @@ class OwnEndpoints {
   Task<void> keep_running();
   Task<void> attempt(When when);
   Task<Result<Unit>> reconcile(When when);
-  // Conflict: another server came in between.
+  // Conflict if another server wrote in the meantime.
   Task<Result<Unit>> write_objects(When when);
   Task<Result<Unit>> renew_lease();
   Task<Result<Unit>> remove_lease();
   Task<Result<std::vector<std::string>>> leased();
   Task<Result<Unit>> write_endpoints(const Value& live, Value next);
   Task<Result<Unit>> follow_with_slice(Value endpoints);
-  // The answer as a tree in the arena; null: there is no such object.
+  // The response decoded into the arena; null if the object does not exist.
   Task<Result<Value>> call(Arena& arena, std::string method, std::string target, std::string body = {});
 
   const own_calls::OwnCalls calls_;
@@ -81,6 +83,7 @@ class OwnEndpoints {
   net::EventLoop& loop_;
   const Options options_;
   TaskGroup tasks_;
+  bool reached_store_ = false;  // In the last attempt.
 };
 
 }  // namespace holdfast::server

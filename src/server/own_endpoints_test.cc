@@ -14,7 +14,7 @@ class OwnEndpointsTest : public testing::Test {
     EXPECT_TRUE(value.ok());
     return value ? *value : Value();
   }
-  // An Endpoints object as a server has written it.
+  // An Endpoints object as written by a server.
   Value live(const std::string& addresses, const std::string& port = "6443") {
     return json(R"({"kind":"Endpoints","apiVersion":"v1","metadata":{"name":"kubernetes","namespace":"default",)"
                 R"("resourceVersion":"7","labels":{"endpointslice.kubernetes.io/skip-mirror":"true"}},)"
@@ -35,7 +35,7 @@ class OwnEndpointsTest : public testing::Test {
   Arena arena;
 };
 
-TEST_F(OwnEndpointsTest, TheAddressesAreThoseOfTheLeases) {
+TEST_F(OwnEndpointsTest, AddressesComeFromTheLeases) {
   EXPECT_EQ(shown(endpoints_with(arena, Value(), {"10.0.0.2", "10.0.0.1"}, 6443, true)), "10.0.0.1 10.0.0.2 :6443");
   const Value two = live(R"({"ip":"10.0.0.1"},{"ip":"10.0.0.2"})");
   EXPECT_EQ(shown(endpoints_with(arena, two, {"10.0.0.2", "10.0.0.1"}, 6443, true)), "stays");
@@ -51,7 +51,7 @@ TEST_F(OwnEndpointsTest, PortsChangeWhenAServerStartsOrStops) {
   EXPECT_EQ(shown(endpoints_with(arena, one, {"10.0.0.1"}, 6443, true)), "10.0.0.1 :6443");
 }
 
-TEST_F(OwnEndpointsTest, OtherFormsAreWrittenAnew) {
+TEST_F(OwnEndpointsTest, UnexpectedSubsetsAreReplaced) {
   const Value none = json(R"({"metadata":{"name":"kubernetes","labels":{"a":"b"}},"subsets":[]})");
   const std::optional<Value> next = endpoints_with(arena, none, {"10.0.0.1"}, 6443, false);
   EXPECT_EQ(shown(next), "10.0.0.1 :6443");
@@ -59,7 +59,7 @@ TEST_F(OwnEndpointsTest, OtherFormsAreWrittenAnew) {
   EXPECT_EQ(next->text_at("metadata", "labels", "endpointslice.kubernetes.io/skip-mirror"), "true");
 }
 
-TEST_F(OwnEndpointsTest, ACountedServerAddsItselfAndRemovesOthersAboveTheCount) {
+TEST_F(OwnEndpointsTest, MasterCountAddsOwnAddressAndRemovesExcess) {
   const OwnAddress own{"10.0.0.2", 6443};
   EXPECT_EQ(shown(endpoints_adding(arena, Value(), own, 2, true)), "10.0.0.2 :6443");
   EXPECT_EQ(shown(endpoints_adding(arena, live(R"({"ip":"10.0.0.1"})"), own, 2, false)), "10.0.0.1 10.0.0.2 :6443");
@@ -71,14 +71,14 @@ TEST_F(OwnEndpointsTest, ACountedServerAddsItselfAndRemovesOthersAboveTheCount) 
   EXPECT_EQ(shown(endpoints_adding(arena, live(R"({"ip":"10.0.0.1"})"), own, 1, false)), "10.0.0.2 :6443");
 }
 
-TEST_F(OwnEndpointsTest, ACountedServerThatStopsRemovesItself) {
+TEST_F(OwnEndpointsTest, MasterCountRemovesOwnAddressOnStop) {
   EXPECT_EQ(shown(endpoints_removing(arena, live(R"({"ip":"10.0.0.1"},{"ip":"10.0.0.2"})"), "10.0.0.1")),
             "10.0.0.2 :6443");
   EXPECT_EQ(shown(endpoints_removing(arena, live(R"({"ip":"10.0.0.1"})"), "10.0.0.1")), "none");
   EXPECT_EQ(shown(endpoints_removing(arena, live(R"({"ip":"10.0.0.1"})"), "10.0.0.9")), "stays");
 }
 
-TEST_F(OwnEndpointsTest, TheSliceFollows) {
+TEST_F(OwnEndpointsTest, SliceMatchesEndpoints) {
   EXPECT_EQ(codec::encode_json(slice_of(arena, live(R"({"ip":"10.0.0.1"},{"ip":"fd00::1"})"))),
             R"({"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{"name":"kubernetes",)"
             R"("namespace":"default","labels":{"kubernetes.io/service-name":"kubernetes"}},"addressType":"IPv4",)"

@@ -26,7 +26,7 @@ std::string emulation_version() {
   return version.substr(0, version.rfind('.'));
 }
 
-// An object's type and name; what the page says follows.
+// Begins the object with its type and name; the content of the page follows.
 MapBuilder page_object(Arena& arena, std::string_view kind, std::string_view version) {
   MapBuilder metadata(arena), object(arena);
   object.add("kind", Value::string(kind));

@@ -11,16 +11,16 @@
 
 namespace holdfast::server {
 
-// What /statusz says, in both of its forms.
+// The content of /statusz, for both of its formats.
 struct Statusz {
   UnixTime started, now;
 
   std::string text() const;
-  // The object of config.k8s.io in this version.
+  // The config.k8s.io object in this version.
   Value object(Arena& arena, std::string_view version) const;
 };
 
-// What /flagz says: flags and their values.
+// The content of /flagz: flags and their values.
 struct Flagz {
   std::span<const std::pair<std::string, std::string>> flags;
 

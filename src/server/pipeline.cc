@@ -22,19 +22,13 @@ constexpr double kDurationBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.
 
 constexpr double kSizeBounds[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
-  return out;
-}
-
 void send_text(net::Response& response, int status, std::string text) {
   response.set_header("content-type", "text/plain; charset=utf-8");
   response.set_header("x-content-type-options", "nosniff");
   (void)response.send(status, net::Body(std::move(text)));
 }
 
-// As CleanScope of endpoints/metrics.
+// Like CleanScope of endpoints/metrics.
 std::string_view scope_of(const request::RequestInfo& info) {
   const request::Target& target = info.target();
   if (!info.name().empty() || target.verb == request::Verb::Create) return target.is_resource ? "resource" : "";
@@ -42,7 +36,7 @@ std::string_view scope_of(const request::RequestInfo& info) {
   return target.is_resource ? "cluster" : "";
 }
 
-// As cleanDryRun of endpoints/metrics.
+// Like cleanDryRun of endpoints/metrics.
 std::string_view dry_run_of(const request::Query& query) {
   const std::vector<std::string> values = query.all("dryRun");
   if (values.empty()) return "";
@@ -50,9 +44,9 @@ std::string_view dry_run_of(const request::Query& query) {
   return valid ? "All" : "invalid";
 }
 
-// As Kubernetes counts requests: an apply is a verb of its own.
+// The verb in metrics, as in Kubernetes: an apply is a verb of its own.
 std::string counted_verb(const net::Request& request, std::string_view verb) {
-  if (verb != "patch") return upper(verb);
+  if (verb != "patch") return to_upper(verb);
   const std::string_view type = request.headers.get("content-type");
   return type.starts_with("application/apply-patch+yaml") || type.starts_with("application/apply-patch+cbor") ? "APPLY"
                                                                                                               : "PATCH";
@@ -76,14 +70,14 @@ struct Pipeline::Account {
   const request::RequestInfo info;
   const bool lasting;
   AuditTrail trail;
-  std::shared_ptr<const flow::Schemas> schemas;  // Own the seat's flow.
+  std::shared_ptr<const flow::Schemas> schemas;  // Owns the seat's flow.
   flow::Dispatcher::Seat seat;
 
   Account(const net::Request& request, const Auditor* auditor)
       : info(request.method, request.path, request.query), lasting(lasts_long(info.target())), trail(auditor) {}
 };
 
-// Of a path: a method that HTTP knows. Others are a client's invention.
+// For non-resource paths, only known HTTP methods: others are arbitrary client input.
 std::string_view Pipeline::known_verb(const Account& account) {
   constexpr std::string_view kMethods[] = {"get", "head", "post", "put", "patch", "delete", "options", "connect"};
   const request::Target& target = account.info.target();
@@ -133,7 +127,7 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   } catch (const ArenaExhausted& exhausted) {
     answer_exhausted(account.info, request, response, exhausted);
   }
-  // What was sent leaves at the end of the loop's round: the events are in the log before the answer is complete.
+  // Written data is sent at the end of the loop's iteration, so the events are logged before the response is complete.
   account.trail.complete(response);
   record(request, response, account);
 }
@@ -143,11 +137,12 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   const bool lasting = account.lasting;
   if (!lasting) response.set_deadline(parts_.request_timeout);
 
-  // As in kube-apiserver: unauthenticated clients must not keep a connection and its server busy.
+  // As in kube-apiserver, unauthenticated clients must not keep a connection open.
   auto send_away = [&] {
     if (request.protocol == net::Protocol::Http2) response.close_connection_after();
   };
   auth::Attributes attributes = call::attributes_of(account.info, nullptr);
+  if (authenticator_.load()->needs_keys(request)) co_await fetch_keys(request, response);
   Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
   if (!user) {
     if (log::verbose(2)) {
@@ -175,7 +170,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     call::send_error(account.info, request, response, error, parts_.gates);
   };
 
-  // Only now: an unauthenticated client does not learn what is wrong with its request.
+  // Not earlier, so that unauthenticated clients do not learn what is wrong with their request.
   if (const std::string_view timeout = account.info.query().get("timeout"); !lasting && !timeout.empty()) {
     Result<int64_t> nanoseconds = parse_go_duration(timeout);
     if (!nanoseconds) {
@@ -201,8 +196,8 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   const bool named = lasting && parts_.serves && parts_.serves(info);
   const auto name = [named](std::string_view text) { return named ? text : std::string_view(); };
   Gauge& gauge =
-      lasting                   ? long_running_.with({upper(known_verb(account)), name(info.group), name(info.version),
-                                                      name(info.resource), name(info.subresource), scope_of(account.info), "apiserver"})
+      lasting ? long_running_.with({to_upper(known_verb(account)), name(info.group), name(info.version),
+                                    name(info.resource), name(info.subresource), scope_of(account.info), "apiserver"})
       : is_read(request.method) ? reads_in_flight_
                                 : writes_in_flight_;
   gauge.add(1);
@@ -211,6 +206,16 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     ~Leave() { gauge.add(-1); }
   } leave{gauge};
   co_await route(request, response, account);
+}
+
+Task<void> Pipeline::fetch_keys(net::Request& request, net::Response& response) {
+  const std::shared_ptr<const auth::Authenticator> authenticator = authenticator_.load();
+  const auto cancellation = std::make_shared<net::Cancellation>();
+  response.on_interrupt([cancellation](net::Interrupt why) {
+    if (why == net::Interrupt::PeerGone) cancellation->cancel();
+  });
+  co_await authenticator->fetch_keys(request.loop(), cancellation);
+  response.on_interrupt({});
 }
 
 Task<bool> Pipeline::take_seat(net::Request& request, net::Response& response, const auth::Attributes& attributes,
@@ -302,7 +307,7 @@ void Pipeline::send_page(const request::RequestInfo& info, const net::Request& r
   }
   Arena arena;
   const Value object = flags ? flagz.object(arena, form->version) : statusz.object(arena, form->version);
-  Result<std::string> body = render::encode_answer(object, nullptr, form->format, form->pretty);
+  Result<std::string> body = render::encode_response(object, nullptr, form->format, form->pretty);
   if (!body) return call::send_error(info, request, response, body.error(), parts_.gates);
   response.add_header("content-type", std::string(request::media_type(form->format)) + ";g=config.k8s.io;v=" +
                                           std::string(form->version) + ";as=" + std::string(kind));
@@ -338,7 +343,7 @@ void Pipeline::send_openid(const request::RequestInfo& info, const net::Request&
   Result<OpenId> openid = parts_.openid();
   if (!openid) return call::send_error(info, request, response, openid.error(), parts_.gates);
   const bool keys = request.path == "/openid/v1/jwks";
-  response.set_header("cache-control", "public, max-age=3600");
+  response.set_header("cache-control", "public, max-age=" + std::to_string(openid->max_age.count()));
   response.add_header("content-type", keys ? "application/jwk-set+json" : "application/json");
   (void)response.send(200, net::Body(keys ? std::move(openid->keys) : std::move(openid->configuration)));
 }
@@ -350,7 +355,7 @@ void Pipeline::record(const net::Request& request, const net::Response& response
   const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
   const std::string_view code(code_text, code_end - code_text);
   const std::string verb = counted_verb(request, known_verb(account));
-  // What is not served is not named: a client could fill the memory with names of its own.
+  // Only served resources are named; otherwise clients could fill the memory with arbitrary names.
   const bool named = info.is_resource ? parts_.serves && parts_.serves(info) : response.status() < 400;
   const std::string_view group = named ? info.group : std::string_view();
   const std::string_view version = named ? info.version : std::string_view();
@@ -384,15 +389,15 @@ void Pipeline::answer_exhausted(const request::RequestInfo& info, const net::Req
   if (exhausted.why() == ArenaExhausted::Why::Own) {
     return call::send_error(info, request, response,
                             Error{Reason::RequestEntityTooLarge,
-                                  "Request entity too large: serving it takes more memory than a request may use"},
+                                  "Request entity too large: handling it would exceed the memory limit of a request"},
                             parts_.gates);
   }
   response.set_header("retry-after", "1");
   send_text(response, 429, "Too many requests, please try again later.\n");
 }
 
-void Pipeline::answer_late(const net::Request&, net::Response& response) {
-  // Byte for byte what kube-apiserver sends, content type included.
+void Pipeline::respond_timed_out(const net::Request&, net::Response& response) {
+  // Byte for byte like kube-apiserver, including the content type.
   response.add_header("content-type", "text/plain; charset=utf-8");
   (void)response.send(504,
                       net::Body(net::Bytes::lasting(

@@ -1,4 +1,4 @@
-// What every request passes: audit id, deadline, authentication, authorization, routing, metrics, log line.
+// The steps common to all requests: audit ID, deadline, authentication, authorization, routing, metrics, logging.
 #pragma once
 
 #include <atomic>
@@ -26,49 +26,52 @@ class Pipeline {
   using ApiHandler = std::function<Task<void>(const request::RequestInfo&, net::Request&, net::Response&, auth::UserRef,
                                               call::Recording*)>;
 
-  // What others need to recognise this server's service account tokens.
+  // What others need to verify this server's service account tokens.
   struct OpenId {
     std::string configuration, keys;
+    std::chrono::seconds max_age{3600};  // How long they may keep it. As in kube-apiserver for keys from files.
   };
 
   struct Parts {
     MetricRegistry* metrics = nullptr;
     const Health* health = nullptr;
-    std::function<Task<void>(net::EventLoop&)> refresh_health;  // Before a response of `health`.
+    std::function<Task<void>(net::EventLoop&)> refresh_health;  // Called before `health` is queried.
     const auth::Authorizer* authorizer = nullptr;
     ApiHandler api;
     access::FlowControl* flow = nullptr;  // Null disables priority and fairness.
-    const Auditor* auditor = nullptr;     // Null: nothing is recorded.
-    // Every path of a group or of a version that is served now: /apis/apps, /apis/apps/v1. For the index of paths.
+    const Auditor* auditor = nullptr;     // Null disables auditing.
+    // The paths of all served groups and versions, for the index of paths: /apis/apps, /apis/apps/v1.
     std::function<std::vector<std::string>()> api_paths;
-    // Whether a resource is served: only such are named by metrics. Empty: none is.
+    // Whether a resource is served: only those appear in metrics. Empty means none.
     std::function<bool(const request::Target&)> serves = {};
-    std::function<void()> refresh_metrics;                                     // Before `metrics` are read.
+    std::function<void()> refresh_metrics;                                     // Called before `metrics` are read.
     std::function<Result<std::string>(const request::Query&)> ownership_page;  // /debug/ownership
-    // Read on request: keys may be replaced, and requests are rare.
+    // Read on every request: keys may be replaced, and requests are rare.
     std::function<Result<OpenId>()> openid;
     UnixTime started{};
-    std::chrono::milliseconds request_timeout{limits::kRequestSeconds *
-                                              1000};  // Of requests that are not watches or streams.
+    // For requests other than watches and streams.
+    std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};
     Gates gates;
-    std::string strict_transport_security;  // Value of the header of that name; empty: not sent.
-    std::span<const std::pair<std::string, std::string>> flags = {};  // Outlives the pipeline.
+    std::string strict_transport_security;  // Value of the Strict-Transport-Security header; not sent if empty.
+    std::span<const std::pair<std::string, std::string>> flags = {};  // Must outlive the pipeline.
   };
   explicit Pipeline(Parts parts);
 
-  // For new requests; those in progress keep the one they started with.
+  // For new requests; those in flight keep the one they started with.
   void set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator);
   std::shared_ptr<const auth::Authenticator> authenticator() const { return authenticator_.load(); }
 
   Task<void> serve(net::Request& request, net::Response& response);
 
-  // The response for a request that ran out of time.
-  static void answer_late(const net::Request& request, net::Response& response);
+  // Responds to a request that has timed out.
+  static void respond_timed_out(const net::Request& request, net::Response& response);
 
  private:
-  struct Account;  // One request, for metrics and the log.
+  struct Account;  // State of one request for metrics and the log.
   Task<void> serve_known(net::Request& request, net::Response& response, Account& account);
-  // Takes a seat of the request's priority level, waiting for one if need be; answers 429 and says false without one.
+  // Fetches keys from another program, because the request's token names a key that is not known.
+  Task<void> fetch_keys(net::Request& request, net::Response& response);
+  // Acquires a seat of the request's priority level, waiting if necessary; without one, responds 429 and returns false.
   Task<bool> take_seat(net::Request& request, net::Response& response, const auth::Attributes& attributes,
                        Account& account);
   Task<void> route(net::Request& request, net::Response& response, Account& account);
@@ -76,7 +79,7 @@ class Pipeline {
   // /statusz and /flagz.
   void send_page(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
   void send_openid(const request::RequestInfo& info, const net::Request& request, net::Response& response) const;
-  // The response for a request that needed too much memory.
+  // Responds to a request that needed too much memory.
   void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
                         const ArenaExhausted& exhausted) const;
   static std::string_view known_verb(const Account& account);

@@ -1,5 +1,4 @@
-// Reconciles the bootstrap roles and bindings at every start: missing rules and subjects are added, additions by users
-// are kept (component-helpers/auth/rbac/reconciliation).
+// Reconciles bootstrap objects that have been changed.
 #pragma once
 
 #include <optional>
@@ -9,12 +8,25 @@
 
 namespace holdfast::server {
 
-// A Role, ClusterRole or binding as it should be stored, made from what is stored and what is wanted. Nothing: it stays
-// as it is, also because it says so (rbac.authorization.kubernetes.io/autoupdate: "false"). A binding that refers to
-// another role cannot be changed: the result has the wanted roleRef, and must take the place of the old object.
+// For bootstrap roles and bindings, at every startup: missing rules and subjects are added, additions by users are kept
+// (component-helpers/auth/rbac/reconciliation).
+// Returns the Role, ClusterRole or binding to store, computed from the live and the wanted object; nullopt if nothing
+// changes, or if automatic updates are disabled (rbac.authorization.kubernetes.io/autoupdate: "false"). The roleRef of
+// a binding is immutable: if it differs, the result has the wanted roleRef and must replace the old object.
 std::optional<Value> reconcile(Arena& arena, const Value& live, const Value& wanted);
 
-// A new binding of what was once part of another's permissions: it gets the subjects of that other.
+// A new binding for permissions that used to be part of another one: it gets the subjects of that one.
 Value split_binding(Arena& arena, const Value& wanted, const Value& source);
+
+// For a FlowSchema or PriorityLevelConfiguration, periodically (pkg/registry/flowcontrol/ensurer): the spec of
+// mandatory ones is restored; the spec of others, unless a user has taken them over, which is recorded in an
+// annotation. nullopt if nothing changes.
+std::optional<Value> reconcile_flow(Arena& arena, const Value& live, const Value& wanted);
+// Whether the annotation says that the object is maintained by a server; if it is no longer wanted, by an older one.
+bool is_kept_flow(const Value& live);
+
+// For the ConfigMap extension-apiserver-authentication: keeps certificates and names written by other servers and adds
+// ours (pkg/controlplane/controller/clusterauthenticationtrust). nullopt if nothing changes.
+std::optional<Value> reconcile_authentication(Arena& arena, const Value& live, const Value& wanted);
 
 }  // namespace holdfast::server

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <filesystem>
 #include <future>
@@ -22,14 +21,16 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/process.h"
 #include "base/strings.h"
 #include "base/task_group.h"
 #include "base/thread_pool.h"
+#include "base/url.h"
 #include "controllers/controllers.h"
 #include "net/net.h"
 #include "ownership/ownership.h"
 #include "server/authorization_config.h"
-#include "server/first_objects.h"
+#include "server/bootstrap_objects.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
 #include "server/own_endpoints.h"
@@ -38,6 +39,7 @@
 #include "server/service_repair.h"
 #include "server/store_probe.h"
 #include "server/version.h"
+#include "signer/signer.h"
 #include "store/store.h"
 #include "tokens/tokens.h"
 #include "verbs/verbs.h"
@@ -48,10 +50,10 @@ namespace holdfast::server {
 
 namespace {
 
-// Descriptors kept for the store, its log and files that are read again.
+// Descriptors reserved for the store, its log and reloaded files.
 constexpr rlim_t kReservedDescriptors = 512;
 
-// The soft limit is what old programs can bear (select() knows 1024); the hard one is what the administrator allows.
+// The soft limit is low for old programs (select() supports 1024); the hard limit is what the administrator allows.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -59,7 +61,7 @@ void raise_descriptor_limit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log::warning("cannot raise the limit of open files");
 }
 
-// How many connections leave the reserve alone; each webhook or aggregated server that one waits for needs another.
+// Number of connections that preserves the reserve; webhooks and aggregated servers that a request waits for use more.
 uint32_t connections_for_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT32_MAX;
@@ -67,7 +69,7 @@ uint32_t connections_for_descriptors() {
   return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur - kReservedDescriptors, UINT32_MAX));
 }
 
-// CERT,KEY[:NAME,NAME...], as kube-apiserver takes them.
+// CERT,KEY[:NAME,NAME...], as in kube-apiserver.
 Result<std::vector<net::NamedIdentity>> read_named_identities(const std::vector<std::string>& texts) {
   std::vector<net::NamedIdentity> all;
   for (const std::string& text : texts) {
@@ -78,9 +80,9 @@ Result<std::vector<net::NamedIdentity>> read_named_identities(const std::vector<
                          "\": expected comma separated certificate and key file paths");
     }
     net::NamedIdentity named;
-    Result<std::string> certificate = auth::read_file(text.substr(0, comma));
+    Result<std::string> certificate = read_file(text.substr(0, comma));
     if (!certificate) return certificate.take_error();
-    Result<std::string> key = auth::read_file(text.substr(comma + 1, colon - comma - 1));
+    Result<std::string> key = read_file(text.substr(comma + 1, colon - comma - 1));
     if (!key) return key.take_error();
     named.identity = {std::move(*certificate), std::move(*key)};
     for (size_t from = colon + 1; from < text.size();) {
@@ -94,13 +96,11 @@ Result<std::vector<net::NamedIdentity>> read_named_identities(const std::vector<
 }
 
 // "[::1]:6443" -> "::1"
-std::string host_of(const std::string& listen) {
-  std::string host = listen.substr(0, listen.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return host;
+std::string host_of(std::string_view listen) {
+  return std::string(without_brackets(listen.substr(0, listen.rfind(':'))));
 }
 
-// Without TLS, tokens are readable on the way: it must not leave the machine.
+// Without TLS, tokens can be read in transit, so the connection must not leave the machine.
 bool is_local_address(const std::string& listen) {
   if (listen.starts_with("unix:")) return true;
   const std::string host = host_of(listen);
@@ -111,7 +111,7 @@ bool is_local_address(const std::string& listen) {
 
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-// The first address of a range, that of the kubernetes Service; empty when it is not a range.
+// The first address of a range, used by the kubernetes Service; empty if it is not a valid range.
 std::string first_service_address(const std::string& range) {
   const std::string base = range.substr(0, range.find('/'));
   const int prefix = range.find('/') == std::string::npos ? -1 : std::atoi(range.c_str() + range.find('/') + 1);
@@ -130,10 +130,8 @@ std::string first_service_address(const std::string& range) {
 // "30000-32767", "30000+2767" or "30000".
 Result<std::pair<uint16_t, uint16_t>> parse_port_range(const std::string& text) {
   const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
-    uint32_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value > 65535) return std::nullopt;
-    return value;
+    const std::optional<uint32_t> value = parse_number<uint32_t>(digits);
+    return value && *value <= 65535 ? value : std::nullopt;
   };
   const size_t at = text.find_first_of("-+");
   const std::optional<uint32_t> first = number(std::string_view(text).substr(0, at));
@@ -160,14 +158,14 @@ Result<Unit> check_hsts(std::span<const std::string> directives) {
   return Unit{};
 }
 
-// "registry" and "/registry/" are /registry, as in kube-apiserver.
+// As in kube-apiserver, "registry" and "/registry/" mean /registry.
 std::string with_leading_slash(std::string_view prefix) {
   while (prefix.starts_with('/')) prefix.remove_prefix(1);
   while (prefix.ends_with('/')) prefix.remove_suffix(1);
   return "/" + std::string(prefix);
 }
 
-// An address of this machine that others can reach: Endpoints may not hold a loopback address. Empty when there is
+// An externally reachable address of this machine: Endpoints must not contain a loopback address. Empty if there is
 // none.
 std::string host_address() {
   ifaddrs* all = nullptr;
@@ -186,35 +184,18 @@ std::string host_address() {
   return found;
 }
 
-double resident_bytes() {
-  long pages = 0;
-  if (FILE* file = fopen("/proc/self/statm", "r")) {
-    long total = 0;
-    if (fscanf(file, "%ld %ld", &total, &pages) != 2) pages = 0;
-    fclose(file);
-  }
-  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 }  // namespace
 
 namespace {
 
-// Everything that is read from files and may be read again while the server runs. Loaded as a whole and never changed:
-// users hold a reference, and see keys and certificates that belong together.
+// Everything that is read from files and can be reloaded while the server runs. Loaded as a whole and immutable: users
+// hold a reference and see consistent keys and certificates.
 struct Credentials {
   auth::Pki pki;
   std::string client_ca_pem;
   net::Identity serving;
-  std::vector<net::NamedIdentity> named;  // --tls-sni-cert-key
-  std::shared_ptr<const tokens::Verifier> verifier;
+  std::vector<net::NamedIdentity> named;             // --tls-sni-cert-key
+  std::shared_ptr<const tokens::Verifier> verifier;  // Null: the external signer has the keys.
   std::shared_ptr<const auth::Authenticator> authenticator;
 };
 using CredentialsRef = std::shared_ptr<const Credentials>;
@@ -222,21 +203,21 @@ using CredentialsRef = std::shared_ptr<const Credentials>;
 }  // namespace
 
 struct Server::State {
-  ~State() { shut_down(); }  // However far the start came.
+  ~State() { shut_down(); }  // Also after an incomplete start.
 
   Options options;
   std::string pki_dir;
   auth::PkiOptions pki_options;
   std::pair<uint16_t, uint16_t> node_ports;  // First and last.
-  std::string advertised;                    // The address in the kubernetes Service's Endpoints.
+  std::string advertised;                    // Address in the Endpoints of the kubernetes Service.
   std::string kubeconfig_path;
   bool first_start = false;
-  std::atomic<CredentialsRef> credentials;  // Never null once they were loaded for the first time.
+  std::atomic<CredentialsRef> credentials;  // Never null after the first load.
   MetricRegistry metrics;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<StoreProbe> store_probe;
-  // Of --etcd-servers-overrides, each etcd once.
+  // For --etcd-servers-overrides, one per etcd.
   struct OtherStore {
     std::vector<std::string> servers;
     std::vector<std::string> resources;  // "events", "deployments.apps"
@@ -244,7 +225,7 @@ struct Server::State {
     std::unique_ptr<StoreProbe> probe;
   };
   std::vector<OtherStore> other_stores;
-  // What this server shows to aggregated ones, and by what they know it.
+  // The client certificate for aggregated servers, and the CA by which they verify it.
   net::Identity proxy_identity;
   std::string proxy_ca_pem;
   admission::PluginChoice admission_plugins;
@@ -252,27 +233,30 @@ struct Server::State {
   std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
-  // What comes later uses what comes before: taken down in the opposite order.
+  // Later members use earlier ones, so they are destroyed in reverse order.
   std::unique_ptr<verbs::TokenIssuer> token_issuer;
-  std::unique_ptr<Auditor> auditor;  // Null: nothing is recorded.
+  std::unique_ptr<Auditor> auditor;  // Null disables auditing.
   std::unique_ptr<access::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
-  std::unique_ptr<auth::Authorizer> authorizer;  // Null: RBAC, which is the API's own.
+  std::unique_ptr<auth::Authorizer> authorizer;  // Null selects the API's own RBAC.
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<ThreadPool> background;
+  std::unique_ptr<signer::ExternalSigner> signer;  // Null: tokens are signed and verified with keys of this server.
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
   std::unique_ptr<TokenUses> token_uses;
   std::unique_ptr<controllers::Controllers> controllers;
-  std::unique_ptr<ServiceRepair> service_repair;  // Null: the store is embedded.
-  std::unique_ptr<OwnEndpoints> own_endpoints;    // Null: there are none, or they do not change.
-  std::unique_ptr<IdentityLease> identity_lease;  // Null: the gate is off.
+  std::unique_ptr<ServiceRepair> service_repair;  // Null with an embedded store.
+  std::unique_ptr<BootstrapObjects> bootstrap_objects;
+  std::unique_ptr<OwnEndpoints> own_endpoints;    // Null if there are none, or they are static.
+  std::unique_ptr<IdentityLease> identity_lease;  // Null if the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
   bool stopped = false;
 
-  // The steps of a start are in order here.
+  // The steps of a start, in order.
   Result<Unit> start();
   Result<Unit> check_options();
+  Result<Unit> check_signing() const;
   Result<Unit> configure_admission();
   Result<Unit> choose_folders();
   Result<Unit> choose_addresses();
@@ -285,8 +269,10 @@ struct Server::State {
   void add_metrics();
   void make_health();
   Result<Unit> make_auditor();
-  Result<Unit> make_token_issuer();
   Result<Unit> bind();
+  Result<Unit> start_signer();
+  Result<Unit> make_token_issuer();
+  Result<verbs::TokenSigner> token_signer() const;
   void add_loop_metrics();
   void make_api();
   void make_pipeline();
@@ -299,19 +285,22 @@ struct Server::State {
   Result<CredentialsRef> load_credentials() const;
   Result<net::Identity> serving_identity(const auth::Pki& pki) const;
   Result<std::string> client_ca(const auth::Pki& pki) const;
-  Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(
-      const std::string& client_ca_pem, std::shared_ptr<const tokens::Verifier> verifier) const;
-  Result<tokens::Verifier> token_verifier(const auth::Pki& pki) const;
+  Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
+  Result<std::shared_ptr<const tokens::Verifier>> token_verifier(const auth::Pki& pki) const;
+  std::shared_ptr<const tokens::Verifier> current_verifier() const;
+  Task<Result<auth::TokenUser>> review_token(std::string token, std::vector<std::string> audiences,
+                                             net::EventLoop& loop,
+                                             std::shared_ptr<net::Cancellation> cancellation) const;
+  Result<Pipeline::OpenId> openid() const;
   std::string url() const;
-  std::vector<std::string> issuers() const;    // Of service account tokens; the first signs.
-  std::vector<std::string> audiences() const;  // Of tokens that speak to this server.
+  std::vector<std::string> issuers() const;    // Issuers of service account tokens; the first one signs.
+  std::vector<std::string> audiences() const;  // Audiences of tokens for this server.
 };
 
 std::string Server::State::url() const {
   std::string host = options.advertise_address.empty() ? host_of(options.listen) : options.advertise_address;
   if (is_any(host)) host = "127.0.0.1";
-  if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return "https://" + host + ":" + std::to_string(net->port());
+  return "https://" + host_port(host, net->port());
 }
 
 std::vector<std::string> Server::State::issuers() const {
@@ -392,11 +381,10 @@ Result<CredentialsRef> Server::State::load_credentials() const {
   Result<std::string> client_ca_pem = client_ca(loaded->pki);
   if (!client_ca_pem) return client_ca_pem.take_error();
   loaded->client_ca_pem = std::move(*client_ca_pem);
-  Result<tokens::Verifier> verifier = token_verifier(loaded->pki);
+  Result<std::shared_ptr<const tokens::Verifier>> verifier = token_verifier(loaded->pki);
   if (!verifier) return verifier.take_error();
-  loaded->verifier = std::make_shared<const tokens::Verifier>(std::move(*verifier));
-  Result<std::shared_ptr<const auth::Authenticator>> authenticator =
-      make_authenticator(loaded->client_ca_pem, loaded->verifier);
+  loaded->verifier = std::move(*verifier);
+  Result<std::shared_ptr<const auth::Authenticator>> authenticator = make_authenticator(loaded->client_ca_pem);
   if (!authenticator) return authenticator.take_error();
   loaded->authenticator = std::move(*authenticator);
   Result<net::Identity> serving = serving_identity(loaded->pki);
@@ -410,18 +398,18 @@ Result<CredentialsRef> Server::State::load_credentials() const {
 
 Result<net::Identity> Server::State::serving_identity(const auth::Pki& pki) const {
   if (options.tls_cert_file.empty()) return pki.serving;
-  Result<std::string> certificate = auth::read_file(options.tls_cert_file);
+  Result<std::string> certificate = read_file(options.tls_cert_file);
   if (!certificate) return certificate.take_error();
-  Result<std::string> key = auth::read_file(options.tls_private_key_file);
+  Result<std::string> key = read_file(options.tls_private_key_file);
   if (!key) return key.take_error();
   return net::Identity{std::move(*certificate), std::move(*key)};
 }
 
-// The authorities of client certificates: the given ones, and our own, which signed the admin's.
+// The CAs of client certificates: the configured ones, and our own, which signs the admin's.
 Result<std::string> Server::State::client_ca(const auth::Pki& pki) const {
   std::string pem = pki.authority.certificate_pem;
   if (!options.client_ca_file.empty()) {
-    Result<std::string> given = auth::read_file(options.client_ca_file);
+    Result<std::string> given = read_file(options.client_ca_file);
     if (!given) return given;
     if (Result<net::CaPool> pool = net::CaPool::from_pem(*given, options.client_ca_file); !pool)
       return pool.take_error();
@@ -430,15 +418,39 @@ Result<std::string> Server::State::client_ca(const auth::Pki& pki) const {
   return pem;
 }
 
-Result<tokens::Verifier> Server::State::token_verifier(const auth::Pki& pki) const {
+Result<std::shared_ptr<const tokens::Verifier>> Server::State::token_verifier(const auth::Pki& pki) const {
+  if (!options.service_account_signing_endpoint.empty()) return std::shared_ptr<const tokens::Verifier>();
   std::vector<std::string> keys;
   for (const std::string& path : options.service_account_key_files) {
-    Result<std::string> key = auth::read_file(path);
+    Result<std::string> key = read_file(path);
     if (!key) return key.take_error();
     keys.push_back(std::move(*key));
   }
   if (keys.empty()) keys.push_back(pki.service_account_public_pem);
-  return tokens::Verifier::from_pem(issuers(), keys);
+  Result<tokens::Verifier> made = tokens::Verifier::from_pem(issuers(), keys);
+  if (!made) return made.take_error();
+  return std::make_shared<const tokens::Verifier>(std::move(*made));
+}
+
+std::shared_ptr<const tokens::Verifier> Server::State::current_verifier() const {
+  return signer ? signer->verifier() : credentials.load()->verifier;
+}
+
+Task<Result<auth::TokenUser>> Server::State::review_token(std::string token, std::vector<std::string> meant_for,
+                                                          net::EventLoop& loop,
+                                                          std::shared_ptr<net::Cancellation> cancellation) const {
+  const std::shared_ptr<const auth::Authenticator> authenticator = pipeline->authenticator();
+  if (authenticator->needs_keys(token)) co_await authenticator->fetch_keys(loop, std::move(cancellation));
+  co_return authenticator->authenticate_token(token, meant_for);
+}
+
+Result<Pipeline::OpenId> Server::State::openid() const {
+  const std::shared_ptr<const tokens::Verifier> verifier = current_verifier();
+  const std::string& given = options.service_account_jwks_uri;
+  const std::string uri = given.empty() ? url() + "/openid/v1/jwks" : given;
+  Pipeline::OpenId documents{verifier->configuration_json(uri), verifier->key_set_json()};
+  if (signer) documents.max_age = signer->keys_max_age();
+  return documents;
 }
 
 Result<Unit> Server::State::make_auditor() {
@@ -447,7 +459,7 @@ Result<Unit> Server::State::make_auditor() {
     log::warning("no --audit-policy-file was given: no events will be recorded for --audit-log-path");
     return Unit{};
   }
-  Result<std::string> text = auth::read_file(options.audit_policy_file);
+  Result<std::string> text = read_file(options.audit_policy_file);
   if (!text) return text.take_error();
   Result<audit::Policy> policy = audit::Policy::parse(*text, options.audit_policy_file);
   if (!policy) return policy.take_error();
@@ -461,26 +473,78 @@ Result<Unit> Server::State::make_auditor() {
   return Unit{};
 }
 
-Result<Unit> Server::State::make_token_issuer() {
+// As completeServiceAccountOptions of pkg/controlplane/apiserver/options: waits for the external signer, then limits
+// the lifetime of tokens to what it supports.
+Result<Unit> Server::State::start_signer() {
+  if (options.service_account_signing_endpoint.empty()) return Unit{};
+  signer =
+      std::make_unique<signer::ExternalSigner>(*loops, *background, metrics,
+                                               signer::Options{.endpoint = options.service_account_signing_endpoint,
+                                                               .issuers = issuers(),
+                                                               .sign_timeout = options.request_timeout * 9 / 10});
+  std::future<Result<Unit>> starting =
+      std::async(std::launch::async, [this] { return block_on(loops->at(0), signer->start()); });
+  while (starting.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout) {
+    if (options.cancelled && options.cancelled()) signer->cancel();
+  }
+  if (Result<Unit> signer_started = starting.get(); !signer_started) return signer_started;
+
+  log::info("Secrets get no service account tokens: the external signer signs only tokens that expire");
+  const std::chrono::seconds longest = signer->max_expiration();
+  std::chrono::seconds& wanted = options.service_account_max_token_expiration;
+  if (wanted > longest) {
+    return bad_request(
+        "service-account-max-token-expiration cannot be set longer than the token expiration supported by "
+        "service-account-signing-endpoint: " +
+        format_go_duration(wanted) + " > " + format_go_duration(longest));
+  }
+  if (wanted.count() == 0) wanted = longest;
+  constexpr std::chrono::seconds kPodTokens{3607}, kExtended{365 * 24 * 60 * 60};
+  if (options.service_account_extend_token_expiration && wanted < kPodTokens) {
+    log::warning(
+        "service-account-extend-token-expiration is true, in order to correctly trigger safe transition logic, token "
+        "lifetime supported by external-jwt-signer must be longer than 3607 seconds (currently " +
+        format_go_duration(wanted) + ")");
+  }
+  if (options.service_account_extend_token_expiration && wanted < kExtended) {
+    log::warning(
+        "service-account-extend-token-expiration is true, tokens validity will be caped at the smaller of 31536000 "
+        "seconds and maximum token lifetime supported by external-jwt-signer (" +
+        format_go_duration(wanted) + ")");
+  }
+  return Unit{};
+}
+
+Result<verbs::TokenSigner> Server::State::token_signer() const {
+  if (signer) return verbs::TokenSigner(signer.get());
   std::string pem = credentials.load()->pki.service_account_private_pem;
   if (!options.service_account_signing_key_file.empty()) {
-    Result<std::string> given = auth::read_file(options.service_account_signing_key_file);
+    Result<std::string> given = read_file(options.service_account_signing_key_file);
     if (!given) return given.take_error();
     pem = std::move(*given);
   }
-  Result<tokens::Signer> signer = tokens::Signer::from_pem(pem);
-  if (!signer) return signer.take_error();
+  Result<tokens::Signer> own = tokens::Signer::from_pem(pem);
+  if (!own) return own.take_error();
+  return verbs::TokenSigner(std::move(*own));
+}
+
+Result<Unit> Server::State::make_token_issuer() {
+  Result<verbs::TokenSigner> chosen = token_signer();
+  if (!chosen) return chosen.take_error();
   token_issuer = std::make_unique<verbs::TokenIssuer>(
-      verbs::TokenIssuer{.signer = std::move(*signer),
+      verbs::TokenIssuer{.signer = std::move(*chosen),
                          .issuer = issuers().front(),
                          .audiences = audiences(),
                          .extends_expiration = options.service_account_extend_token_expiration,
                          .max_expiration = options.service_account_max_token_expiration});
+  if (signer) {
+    token_issuer->extended_expiration = std::min(token_issuer->extended_expiration, signer->max_expiration());
+  }
   return Unit{};
 }
 
 Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authenticator(
-    const std::string& client_ca_pem, std::shared_ptr<const tokens::Verifier> verifier) const {
+    const std::string& client_ca_pem) const {
   auth::AuthenticatorOptions a;
   Result<net::CaPool> pool = net::CaPool::from_pem(client_ca_pem, "the client CA bundle");
   if (!pool) return pool.take_error();
@@ -494,18 +558,26 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
     a.anonymous = false;
   }
   if (!options.token_auth_file.empty()) {
-    Result<std::string> csv = auth::read_file(options.token_auth_file);
+    Result<std::string> csv = read_file(options.token_auth_file);
     if (!csv) return csv.take_error();
     Result<auth::TokenTable> table = auth::TokenTable::from_csv(*csv, options.token_auth_file);
     if (!table) return table.take_error();
     a.tokens.push_back(auth::static_tokens(std::move(*table), audiences()));
   }
   a.audiences = audiences();
-  a.tokens.push_back(service_account_tokens(
-      std::move(verifier), [this] { return api.get(); }, audiences(),
-      [this](TokenUse use) { token_uses->note(std::move(use)); }, system_clock()));
+  a.tokens.push_back(service_account_tokens([this] { return current_verifier(); }, [this] { return api.get(); },
+                                            audiences(), [this](TokenUse use) { token_uses->note(std::move(use)); },
+                                            system_clock()));
+  if (!options.service_account_signing_endpoint.empty()) {
+    a.remote_keys = auth::RemoteKeys{
+        .lacks_key_of = [this](std::string_view token) { return signer->verifier()->lacks_key_of(token); },
+        .fetch =
+            [this](net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation) {
+              return signer->fetch_keys(loop, std::move(cancellation));
+            }};
+  }
   if (!options.requestheader_client_ca_file.empty()) {
-    Result<std::string> pem = auth::read_file(options.requestheader_client_ca_file);
+    Result<std::string> pem = read_file(options.requestheader_client_ca_file);
     if (!pem) return pem.take_error();
     Result<net::CaPool> proxy_pool = net::CaPool::from_pem(*pem, options.requestheader_client_ca_file);
     if (!proxy_pool) return proxy_pool.take_error();
@@ -574,7 +646,6 @@ Result<Unit> Server::State::write_kubeconfig() const {
 
 void Server::State::make_api() {
   pool = std::make_unique<ownership::Pool>(options.gates);
-  background = std::make_unique<ThreadPool>(2);
   const std::string address = url();
   api::Options chosen{.settings = {.gates = options.gates,
                                    .registry_prefix = options.etcd_prefix,
@@ -607,20 +678,22 @@ void Server::State::make_api() {
                         .other_stores = std::move(kept_elsewhere),
                         .token_issuer = token_issuer.get(),
                         .review_token =
-                            [this](std::string_view token, const std::vector<std::string>& meant_for) {
-                              return pipeline->authenticator()->authenticate_token(token, meant_for);
+                            [this](std::string token, std::vector<std::string> meant_for, net::EventLoop& loop,
+                                   std::shared_ptr<net::Cancellation> cancellation) {
+                              return review_token(std::move(token), std::move(meant_for), loop,
+                                                  std::move(cancellation));
                             }},
       std::move(chosen));
   token_uses = std::make_unique<TokenUses>(*api, loops->at(0));
 }
 
-// Follows the store, then makes the objects of an empty server.
-// False: it was cancelled before all could be read.
+// Starts watching the store, then creates the bootstrap objects. False if it was cancelled before everything was
+// loaded.
 bool Server::State::start_api(const std::string& client_ca_pem) {
   api->start();
   while (!api->ready()) {
     if (options.cancelled && options.cancelled()) return false;
-    // Short: an empty store is read in a few milliseconds, and starting fast is what this server is for.
+    // Short, because an empty store is read within milliseconds, and fast startup is a goal.
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   if (!options.etcd_servers.empty()) {
@@ -637,14 +710,17 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names,
                            .runtime_config = options.runtime_config};
-  block_on(loops->at(0), make_first_objects(*api, *store, *loops, std::move(first), system_clock().now()));
+  bootstrap_objects =
+      std::make_unique<BootstrapObjects>(*api, *store, *loops, std::move(first), options.etcd_servers.empty());
+  block_on(loops->at(0), bootstrap_objects->make());
+  bootstrap_objects->start();
   start_own_endpoints();
 
   controllers = std::make_unique<controllers::Controllers>(
       *api, loops->at(0), system_clock(),
       controllers::Options{.controllers = options.controllers,
                            .root_ca_pem = credentials.load()->pki.authority.certificate_pem,
-                           .signer = token_issuer == nullptr ? nullptr : &token_issuer->signer});
+                           .signer = std::get_if<tokens::Signer>(&token_issuer->signer)});
   controllers->start();
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
   char hostname[HOST_NAME_MAX + 1] = "localhost";
@@ -655,11 +731,11 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   return true;
 }
 
-// Several servers may share an etcd, and each has endpoints.
+// Several servers may share an etcd, each with its own endpoint.
 void Server::State::start_own_endpoints() {
   if (options.etcd_servers.empty() || options.endpoint_reconciler_type == "none") return;
   if (advertised.empty()) {
-    log::warning("this machine has no address that others can reach: the Service kubernetes gets no endpoint");
+    log::warning("this machine has no externally reachable address: the Service kubernetes gets no endpoint");
     return;
   }
   own_endpoints = std::make_unique<OwnEndpoints>(
@@ -676,30 +752,34 @@ void Server::State::start_own_endpoints() {
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
-  // First, so that clients turn to other servers.
+  // First, so that clients switch to other servers.
   if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
   if (cleartext) cleartext->stop(options.shutdown_grace);
   if (net) net->stop(options.shutdown_grace);
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
   if (service_repair) block_on(loops->at(0), service_repair->close(loops->at(0)));
+  if (bootstrap_objects) block_on(loops->at(0), bootstrap_objects->close(loops->at(0)));
   if (controllers) block_on(loops->at(0), controllers->close(loops->at(0)));
   if (token_uses) block_on(loops->at(0), token_uses->close(loops->at(0)));
   if (api) block_on(loops->at(0), api->close(loops->at(0)));
+  if (signer) block_on(loops->at(0), signer->close(loops->at(0)));
   cleartext.reset();
   net.reset();
   own_endpoints.reset();
   identity_lease.reset();
   service_repair.reset();
+  bootstrap_objects.reset();
   controllers.reset();
   token_uses.reset();
   api.reset();
   for (OtherStore& other : other_stores) other.store.reset();
   store.reset();
+  signer.reset();
   background.reset();
   loops.reset();
 }
 
-// Options that contradict each other, or that no server can start with.
+// Rejects options that contradict each other or with which no server can start.
 Result<Unit> Server::State::check_options() {
   if (options.data_dir.empty() && (options.etcd_servers.empty() || options.cert_dir.empty())) {
     return bad_request("--data-dir is needed (or --etcd-servers together with --cert-dir)");
@@ -712,6 +792,7 @@ Result<Unit> Server::State::check_options() {
   if (!range) return bad_request("--service-node-port-range: " + range.error().message);
   node_ports = *range;
   if (Result<Unit> checked = check_hsts(options.strict_transport_security_directives); !checked) return checked;
+  if (Result<Unit> checked = check_signing(); !checked) return checked;
   options.etcd_prefix = with_leading_slash(options.etcd_prefix);
   if (Result<Unit> chosen = choose_other_stores(); !chosen) return chosen;
   if (options.tls_cert_file.empty() != options.tls_private_key_file.empty()) {
@@ -720,7 +801,24 @@ Result<Unit> Server::State::check_options() {
   return Unit{};
 }
 
-// Which plugins run, and their configuration.
+// Tokens are signed either with a key of this server or by another program. The two messages are kube-apiserver's.
+Result<Unit> Server::State::check_signing() const {
+  const std::string& endpoint = options.service_account_signing_endpoint;
+  if (endpoint.empty()) return Unit{};
+  if (!options.service_account_signing_key_file.empty()) {
+    return bad_request(
+        "service-account-signing-key-file and service-account-signing-endpoint are mutually exclusive and cannot be "
+        "set at the same time");
+  }
+  if (!options.service_account_key_files.empty()) {
+    return bad_request(
+        "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with "
+        "`--service-account-signing-endpoint` (They are mutually exclusive)");
+  }
+  return signer::check_endpoint(endpoint);
+}
+
+// The enabled plugins and their configuration.
 Result<Unit> Server::State::configure_admission() {
   admission_plugins.enabled = options.enable_admission_plugins;
   admission_plugins.disabled = options.disable_admission_plugins;
@@ -728,14 +826,14 @@ Result<Unit> Server::State::configure_admission() {
   if (options.admission_control_config_file.empty()) return Unit{};
   const auto failed = [](const Error& why) { return bad_request("--admission-control-config-file: " + why.message); };
   Result<admission::Configuration> read =
-      admission::load_configuration(options.admission_control_config_file, auth::read_file);
+      admission::load_configuration(options.admission_control_config_file, read_file);
   if (!read) return failed(read.error());
   for (const std::string& plugin : read->plugins) {
     if (std::find(admission_plugins.disabled.begin(), admission_plugins.disabled.end(), plugin) ==
         admission_plugins.disabled.end()) {
       continue;
     }
-    log::warning("the configuration of an admission plugin has no effect: it is disabled", {{"plugin", plugin}});
+    log::warning("the configuration of a disabled admission plugin has no effect", {{"plugin", plugin}});
   }
   for (const auto& [kubeconfig, credentials] :
        {std::pair{&read->mutating_webhook_kubeconfig, &webhook_credentials.mutating},
@@ -760,7 +858,7 @@ Result<Unit> Server::State::choose_folders() {
   return Unit{};
 }
 
-// The advertised address, and those of the serving certificate.
+// The advertised address, and the addresses of the serving certificate.
 Result<Unit> Server::State::choose_addresses() {
   pki_options.directory = pki_dir;
   if (!options.advertise_address.empty() && !is_ip_address(options.advertise_address)) {
@@ -775,7 +873,7 @@ Result<Unit> Server::State::choose_addresses() {
   if (is_any(advertised) || advertised == "localhost" || advertised.starts_with("127.") || advertised == "::1") {
     advertised = host_address();
   }
-  // The serving certificate's addresses. A wrong listen address is reported when listening.
+  // Addresses for the serving certificate. An invalid listen address is reported when listening.
   for (const std::string& address : {host_of(options.listen), advertised, service_address}) {
     if (is_ip_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
       pki_options.addresses.push_back(address);
@@ -784,14 +882,14 @@ Result<Unit> Server::State::choose_addresses() {
   return Unit{};
 }
 
-// What aggregated servers know this one by.
+// The client certificate for aggregated servers.
 Result<Unit> Server::State::choose_proxy_identity() {
   const CredentialsRef now = credentials.load();
   proxy_identity = now->pki.proxy_client;
   proxy_ca_pem = now->pki.proxy_authority.certificate_pem;
   proxy_names = {"front-proxy-client"};
   if (!options.requestheader_client_ca_file.empty()) {
-    Result<std::string> given = auth::read_file(options.requestheader_client_ca_file);
+    Result<std::string> given = read_file(options.requestheader_client_ca_file);
     if (!given) return given.take_error();
     proxy_ca_pem = std::move(*given);
     proxy_names = options.requestheader_allowed_names;
@@ -800,9 +898,9 @@ Result<Unit> Server::State::choose_proxy_identity() {
     return bad_request("--proxy-client-cert-file and --proxy-client-key-file must be given together");
   }
   if (!options.proxy_client_cert_file.empty()) {
-    Result<std::string> certificate = auth::read_file(options.proxy_client_cert_file);
+    Result<std::string> certificate = read_file(options.proxy_client_cert_file);
     if (!certificate) return certificate.take_error();
-    Result<std::string> key = auth::read_file(options.proxy_client_key_file);
+    Result<std::string> key = read_file(options.proxy_client_key_file);
     if (!key) return key.take_error();
     proxy_identity = {std::move(*certificate), std::move(*key)};
   }
@@ -818,7 +916,7 @@ Result<Unit> Server::State::make_authorizer() {
           "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags "
           "are defined");
     }
-    Result<std::string> text = auth::read_file(options.authorization_config);
+    Result<std::string> text = read_file(options.authorization_config);
     if (!text) return text.take_error();
     Result<std::vector<std::string>> parsed = parse_authorization_config(*text);
     if (!parsed) return parsed.take_error();
@@ -831,15 +929,16 @@ Result<Unit> Server::State::make_authorizer() {
     } else if (mode == "Node") {
       log::warning("there is no Node authorizer: nodes have the permissions that RBAC grants them");
     } else if (mode != "RBAC") {
-      return bad_request(flag + mode + " is not known; known are RBAC, AlwaysAllow, Node");
+      return bad_request(flag + mode + " is not known; supported: RBAC, AlwaysAllow, Node");
     }
   }
-  if (modes.size() == 1 && modes[0] == "Node") return bad_request(flag + "Node needs RBAC beside it");
+  if (modes.size() == 1 && modes[0] == "Node") return bad_request(flag + "Node also requires RBAC");
   return Unit{};
 }
 
 void Server::State::make_health() {
   std::vector<Health::Probe> other_probes;
+  other_probes.reserve(other_stores.size());
   for (size_t i = 0; i < other_stores.size(); ++i)
     other_probes.emplace_back([this, i] { return other_stores[i].probe->wrong(); });
   health = std::make_unique<Health>(Health::Probes{.store = [this] { return store_probe->wrong(); },
@@ -875,12 +974,7 @@ void Server::State::make_pipeline() {
                       .serves = [this](const request::Target& target) { return api->serves(target); },
                       .refresh_metrics = [this] { api->refresh_metrics(); },
                       .ownership_page = [this](const request::Query& query) { return api->ownership_page(query); },
-                      .openid = [this]() -> Result<Pipeline::OpenId> {
-                        const CredentialsRef now = credentials.load();
-                        const std::string& given = options.service_account_jwks_uri;
-                        const std::string uri = given.empty() ? url() + "/openid/v1/jwks" : given;
-                        return Pipeline::OpenId{now->verifier->configuration_json(uri), now->verifier->key_set_json()};
-                      },
+                      .openid = [this] { return openid(); },
                       .started = system_clock().now(),
                       .request_timeout = options.request_timeout,
                       .gates = options.gates,
@@ -889,7 +983,7 @@ void Server::State::make_pipeline() {
   pipeline->set_authenticator(credentials.load()->authenticator);
 }
 
-// Takes the ports; nothing is served before start_listening().
+// Binds the ports; nothing is served before start_listening().
 Result<Unit> Server::State::bind() {
   net::ServerOptions net_options;
   const CredentialsRef now = credentials.load();
@@ -902,13 +996,14 @@ Result<Unit> Server::State::bind() {
   net_options.on_exception = [](const net::Request& request, std::string_view what) {
     log::error("a handler threw", {{"method", request.method}, {"uri", request.target}, {"what", what}});
   };
-  net_options.on_deadline = Pipeline::answer_late;
+  net_options.on_deadline = Pipeline::respond_timed_out;
   net_options.tls = options.tls;
   net_options.named_identities = now->named;
   net_options.max_connections = std::min(options.max_connections, connections_for_descriptors());
-  net_options.max_strangers = options.max_unauthenticated_connections;
-  net_options.max_strangers_per_address = options.max_unauthenticated_connections_per_address;
+  net_options.max_unauthenticated_connections = options.max_unauthenticated_connections;
+  net_options.max_unauthenticated_connections_per_address = options.max_unauthenticated_connections_per_address;
   loops = std::make_unique<net::Loops>(options.threads);
+  background = std::make_unique<ThreadPool>(2);
   add_loop_metrics();
   const net::Handler handler = [this](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);
@@ -939,7 +1034,7 @@ Result<Unit> Server::State::start() {
   if (Result<Unit> chosen = choose_folders(); !chosen) return chosen;
   if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
   raise_descriptor_limit();
-  // The store waits for the disk while certificates keep the processor busy.
+  // Opening the store is I/O-bound while creating certificates is CPU-bound.
   std::future<Result<Unit>> opening = std::async(std::launch::async, [this] { return open_store(); });
   Result<CredentialsRef> loaded = load_credentials();
   if (!loaded) return loaded.take_error();
@@ -949,10 +1044,12 @@ Result<Unit> Server::State::start() {
   add_metrics();
   make_health();
   if (Result<Unit> made = make_auditor(); !made) return made;
-  if (Result<Unit> made = make_token_issuer(); !made) return made;
   if (Result<Unit> bound = bind(); !bound) return bound;
+  if (Result<Unit> signing = start_signer(); !signing) return signing;
+  if (Result<Unit> made = make_token_issuer(); !made) return made;
   if (Result<Unit> opened = opening.get(); !opened) return opened;
-  // Its presence says "ready": one of an earlier run must not. (Only now is it certain that the folder is ours.)
+  // The kubeconfig signals readiness, so remove that of an earlier run. (Only now is it certain that the directory is
+  // ours.)
   std::error_code ignored;
   std::filesystem::remove(kubeconfig_path, ignored);
   store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health");
@@ -966,8 +1063,8 @@ Result<Unit> Server::State::start() {
   }
   started = true;
   if (Result<Unit> written = write_kubeconfig(); !written) return written;
-  // Starting took more memory than being idle does, and where a server is started for each test there are many.
-  background->post(give_back_after_start);
+  // Starting takes more memory than running idle, which adds up if many servers are started for tests.
+  background->post(release_startup_memory);
   return Unit{};
 }
 
@@ -987,7 +1084,7 @@ bool Server::first_start() const { return state_->first_start; }
 
 Result<Unit> Server::reload() {
   State& s = *state_;
-  // All or nothing: what can fail comes before the first thing that others see.
+  // All or nothing: everything that can fail comes before the first visible change.
   Result<CredentialsRef> loaded = s.load_credentials();
   if (!loaded) return loaded.take_error();
   const CredentialsRef credentials = std::move(*loaded);

@@ -1,5 +1,5 @@
-// Bearer tokens of service accounts: signed by this server's key, for accounts that still exist, bound to objects that
-// still exist.
+// Authentication of service account tokens: signed by this server's key, for existing accounts, bound to existing
+// objects.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,13 @@
 
 namespace holdfast::server {
 
-// `api` is called for each token: before the API exists, no account is known. Tokens in Secrets are for
-// `own_audiences`; `note_use` is called when one is used on a day that the label of its Secret does not say.
-auth::TokenCheck service_account_tokens(std::shared_ptr<const tokens::Verifier> verifier,
-                                        std::function<api::Api*()> api, std::vector<std::string> own_audiences,
-                                        std::function<void(TokenUse)> note_use, const Clock& clock);
+// Returns the current verifier; called for each token. Thread-safe.
+using CurrentVerifier = std::function<std::shared_ptr<const tokens::Verifier>()>;
+
+// `api` is called for each token; before the API exists, no account is known. Tokens in Secrets are valid for
+// `own_audiences`; `note_use` is called when one is used on a day not yet recorded in the label of its Secret.
+auth::TokenCheck service_account_tokens(CurrentVerifier verifier, std::function<api::Api*()> api,
+                                        std::vector<std::string> own_audiences, std::function<void(TokenUse)> note_use,
+                                        const Clock& clock);
 
 }  // namespace holdfast::server

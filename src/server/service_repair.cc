@@ -13,7 +13,7 @@ Task<void> ServiceRepair::run() {
   try {
     const Result<Unit> repaired = co_await api_.repair_services(loop_);
     if (repaired) co_return;
-    log::error("what is allocated to Services cannot be repaired", {{"error", repaired.error().message}});
+    log::error("cannot repair the allocations of Services", {{"error", repaired.error().message}});
   } catch (...) {
     report_failed_task("service repair", std::current_exception());
   }

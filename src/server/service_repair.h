@@ -1,4 +1,4 @@
-// Repairs what is allocated to Services on an etcd, as kube-apiserver does: at the start and every three minutes.
+// Repairs Service allocations in etcd, like kube-apiserver: at startup and every three minutes.
 #pragma once
 
 #include "api/api.h"
@@ -12,10 +12,10 @@ class ServiceRepair {
  public:
   ServiceRepair(api::Api& api, net::EventLoop& loop) : api_(api), loop_(loop), tasks_(loop, "service repair") {}
 
-  // Once now; on the loop. What fails is logged: the next one may succeed, and a server without it is of more use than
-  // none.
+  // Repairs once; on the loop. Failures are only logged: the next run may succeed, and a server without repairs is
+  // better than none.
   Task<void> run();
-  // Then from time to time.
+  // Then runs periodically.
   void start();
   Task<void> close(Executor& executor) { return tasks_.close(executor); }
 

@@ -24,7 +24,7 @@ Task<void> StoreProbe::refresh(net::EventLoop& loop) {
   }
   Timer timer(loop);
   Wrong wrong = co_await from_callback<Wrong>(loop, [this, &timer](std::function<void(Wrong)> done) {
-    // The first of the two that comes.
+    // Response or timeout, whichever comes first.
     auto answer = [done = std::move(done), over = std::make_shared<std::atomic<bool>>(false)](Wrong said) {
       if (!over->exchange(true)) done(std::move(said));
     };

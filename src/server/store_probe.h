@@ -1,4 +1,4 @@
-// Whether the store answers: what the health checks "etcd" and "etcd-readiness" say, whichever store it is.
+// Probes the store for the health checks "etcd" and "etcd-readiness", whichever store it is.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@ namespace holdfast::server {
 
 class StoreProbe {
  public:
-  // `key`: the key to read; it need not exist. The store outlives the probe's last refresh().
+  // `key` is the key to read; it need not exist. The store must outlive the last refresh().
   StoreProbe(store::Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
-  // Asks the store, at most twice a second however many ask; waits for the response no longer than kube-apiserver does.
-  // On the loop's thread.
+  // Probes the store, at most twice a second regardless of the number of callers; waits no longer than kube-apiserver
+  // does. Call on the loop's thread.
   Task<void> refresh(net::EventLoop& loop);
-  // The problem found by the last probe; nothing if there was none.
+  // The problem found by the last probe; nullopt if there was none.
   std::optional<std::string> wrong() const;
 
  private:
   store::Store& store_;
   const std::string key_;
 
-  mutable std::mutex mutex_;  // Guards all below.
+  mutable std::mutex mutex_;  // Guards the members below.
   bool asking_ = false;
   std::optional<std::chrono::steady_clock::time_point> asked_;
   std::optional<std::string> wrong_;

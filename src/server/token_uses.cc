@@ -6,7 +6,7 @@
 namespace holdfast::server {
 namespace {
 
-// A label that is refused (by a policy, say) is not tried again with every request.
+// A label that is rejected (for example by a policy) is not retried with every request.
 constexpr std::chrono::minutes kPauseAfterFailure{1};
 
 }  // namespace
@@ -16,7 +16,7 @@ TokenUses::TokenUses(api::Api& api, net::EventLoop& loop) : calls_(api.own_calls
 void TokenUses::note(TokenUse use) {
   {
     const std::lock_guard lock(mutex_);
-    // The requests that come before the label is there need no label of their own.
+    // Requests that arrive before the label is written need not write it again.
     if (!under_way_.insert(use.ns + "/" + use.secret).second) return;
   }
   tasks_.post([this, use = std::move(use)] { return write(use); });
@@ -25,7 +25,7 @@ void TokenUses::note(TokenUse use) {
 Task<void> TokenUses::close(Executor& executor) { return tasks_.close(executor); }
 
 Task<void> TokenUses::write(TokenUse use) {
-  // With the UID: another Secret of that name may have come meanwhile.
+  // With the UID, since another Secret of that name may have been created in the meantime.
   const std::string patch = R"({"metadata":{"uid":)" + codec::encode_json_string(use.uid) + R"(,"labels":{")" +
                             std::string(kLastUsed) + R"(":)" + codec::encode_json_string(use.day) + "}}}";
   const Result<net::ClientResponse> answer = co_await calls_.call(

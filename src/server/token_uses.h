@@ -1,5 +1,5 @@
-// When tokens in Secrets were last used: the label kubernetes.io/legacy-token-last-used, a day, by which
-// kube-controller-manager finds the tokens that nobody needs any more.
+// Records when tokens in Secrets were last used, in the label kubernetes.io/legacy-token-last-used (a date), so that
+// kube-controller-manager can find unused tokens.
 #pragma once
 
 #include <mutex>
@@ -16,7 +16,7 @@ namespace holdfast::server {
 
 inline constexpr std::string_view kLastUsed = "kubernetes.io/legacy-token-last-used";
 
-// A Secret whose token was used on a day that its label does not say.
+// A Secret whose token was used on a day not yet recorded in its label.
 struct TokenUse {
   std::string ns, secret, uid;
   std::string day;  // 2026-11-16
@@ -26,8 +26,8 @@ class TokenUses {
  public:
   TokenUses(api::Api& api, net::EventLoop& loop);
 
-  // Writes the label, and returns before that is done. Does nothing while that Secret's label is being written, and for
-  // a minute after that failed. Any thread.
+  // Writes the label asynchronously. No-op while the label of that Secret is being written, and for a minute after a
+  // failure. Any thread.
   void note(TokenUse use);
   Task<void> close(Executor& executor);
 

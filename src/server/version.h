@@ -1,4 +1,4 @@
-// What the server says it is.
+// Version information.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace holdfast::server {
 
 std::string_view holdfast_version();  // "0.1.0"
-// The Kubernetes version whose behaviour is served: "v1.36.3".
+// The Kubernetes version whose behavior is implemented: "v1.36.3".
 std::string_view kubernetes_version();
 // The document of /version.
 std::string_view version_json();

@@ -5,6 +5,7 @@
 #include "base/api_error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 #include "kinds/kinds.h"
 #include "resource/managers.h"
@@ -13,10 +14,10 @@ namespace holdfast::services {
 namespace {
 
 constexpr std::string_view kGroup = "networking.k8s.io", kPlural = "ipaddresses";
-constexpr std::string_view kManager = "kube-apiserver";  // Who makes them in upstream's name.
+constexpr std::string_view kManager = "kube-apiserver";  // Field manager; upstream's name.
 constexpr std::string_view kFamily = "ipaddress.kubernetes.io/ip-family";
 constexpr std::string_view kManagedBy = "ipaddress.kubernetes.io/managed-by", kAllocator = "ipallocator.k8s.io";
-// An address is taken before its Service is stored: as long as a request lasts, it may have none.
+// An IP is allocated before its Service is stored, so it may have no Service for as long as a request takes.
 constexpr int64_t kGraceSeconds = 60;
 
 Value tree_for(Arena& arena, std::string_view ip, const IpObjects::Service& owner) {
@@ -36,7 +37,7 @@ Value tree_for(Arena& arena, std::string_view ip, const IpObjects::Service& owne
   return object.build();
 }
 
-// Nothing: it belongs to something else than a Service.
+// nullopt if the parent is not a Service.
 std::optional<IpObjects::Service> owner_of(const Value& object) {
   const Value* parent = object.get("spec", "parentRef");
   if (parent == nullptr || !parent->text_at("group").empty() || parent->text_at("resource") != "services") {
@@ -67,7 +68,7 @@ Result<store::Blob> IpObjects::object_of(std::string_view ip, const Service& own
           .update(arena, {.object = tree_for(arena, ip, owner), .manager = kManager, .now = now});
   Draft draft(arena, owned.object);
   Draft::Node metadata = draft.root().child("metadata");
-  metadata.set("uid", Value::string(arena, resource::new_uid()));
+  metadata.set("uid", Value::string(arena, random_uuid()));
   metadata.set("creationTimestamp", Value::string(arena, format_rfc3339(now)));
   Result<std::string> body = storage_.codec().body_of(arena, draft.value());
   if (!body) return body.take_error();
@@ -100,7 +101,7 @@ Task<bool> IpObjects::write(store::Operation operation, Executor& executor) {
   const std::string key = operation.key;
   store::StoreResult<store::WriteResult> written = co_await storage_.write({std::move(operation)}, executor);
   if (written) co_return std::holds_alternative<store::Committed>(*written);
-  // The next repair finds it.
+  // The next repair will fix it.
   log::warning("an IPAddress could not be changed", {{"key", key}, {"error", written.error().message}});
   co_return false;
 }
@@ -120,7 +121,7 @@ Task<void> IpObjects::release(std::vector<std::string> ips, Service owner, Execu
   }
 }
 
-// Who has which address, by what Services say.
+// IPs in use according to the Services.
 struct IpObjects::Held {
   cache::Snapshot services;
   std::unordered_map<std::string, std::vector<Service>, KeyHash> by_ip;
@@ -133,7 +134,7 @@ struct IpObjects::Held {
 };
 
 Task<Result<Unit>> IpObjects::repair(resource::Storage& services, Executor& executor) {
-  // In this order: the Service of an object is at least as new as the object.
+  // The order matters: Services must be at least as new as the IPAddresses.
   Result<cache::Snapshot> objects = co_await storage_.cache().consistent(executor);
   if (!objects) co_return objects.take_error();
   Result<cache::Snapshot> all = co_await services.cache().consistent(executor);
@@ -172,7 +173,7 @@ Task<void> IpObjects::repair_services(const Held& held, cache::Snapshot objects,
     }
     Result<store::Blob> bytes = object_of(ip, owners.front());
     if (!bytes) continue;
-    // Of a Service that is newer than what was read of the objects: it is there, and stays.
+    // If the object was created after the snapshot was taken, along with a newer Service, the write fails and it stays.
     const bool made = co_await write(entry ? store::update(storage_.key(ip), entry->revision(), std::move(*bytes))
                                            : store::create(storage_.key(ip), std::move(*bytes)),
                                      executor);
@@ -194,7 +195,7 @@ Task<void> IpObjects::remove_orphans(const Held& held, cache::Snapshot objects, 
     const std::optional<UnixTime> created = parse_rfc3339(object->text_at("metadata", "creationTimestamp"));
     if (created && clock_.now().seconds - created->seconds <= kGraceSeconds) continue;
     if (co_await write(store::remove(storage_.key(ip), entry->revision()), executor)) {
-      log::warning("a cluster IP has leaked; it is free now", {{"ip", ip}});
+      log::warning("released a leaked cluster IP", {{"ip", ip}});
     }
   }
 }

@@ -1,6 +1,6 @@
-// IPAddress objects of the cluster addresses of Services (KEP 1880): one for each address that a Service holds.
+// IPAddress objects for the cluster IPs of Services (KEP 1880): one per IP in use.
 //
-// On an etcd they are the ledger of addresses that all API servers share: who creates the object has the address.
+// With etcd they are the ledger of IPs shared by all API servers: creating the object allocates the IP.
 // Threading: any thread; tasks resume on the given executor.
 #pragma once
 
@@ -25,27 +25,27 @@ class IpObjects {
     bool operator==(const Service&) const = default;
   };
 
-  // Both outlive it.
+  // Both must outlive this object.
   IpObjects(const resource::Registry& registry, const Clock& clock);
 
-  // What is known now of who has which address. An object that cannot be read has its address, too.
+  // The IPs currently known to be allocated, including those whose object cannot be decoded.
   Result<cache::Snapshot> snapshot() const;
   static bool has(const cache::Snapshot& objects, std::string_view ip);
 
-  // Takes the address: the revision of its new object. Nothing: someone has it. After an error of the store the object
-  // may be there all the same, and a repair removes it.
+  // Allocates the IP; returns the revision of its new object, or nullopt if it is already allocated. After a store
+  // error the object may exist nevertheless; repair() removes it.
   Task<Result<std::optional<Revision>>> claim(std::string ip, Service owner, Executor& executor);
-  // Lets go what claim() took, unless someone has changed it meanwhile.
+  // Undoes claim(), unless the object has been changed since.
   Task<void> give_back(std::string ip, Revision claimed, Executor& executor);
-  // The same for addresses that a stored Service held.
+  // Frees the IPs of a stored Service that still belong to it.
   Task<void> release(std::vector<std::string> ips, Service owner, Executor& executor);
 
-  // Makes the objects that Services lack, and removes those that no Service has (ipallocator/controller/repairip.go).
+  // Creates missing objects for Services and removes those that no Service uses (ipallocator/controller/repairip.go).
   Task<Result<Unit>> repair(resource::Storage& services, Executor& executor);
 
  private:
   struct Held;
-  // The value to store.
+  // The encoded object, ready to store.
   Result<store::Blob> object_of(std::string_view ip, const Service& owner) const;
   Result<Value> tree_of(Arena& arena, const cache::Entry& entry) const;
   Task<bool> write(store::Operation operation, Executor& executor);

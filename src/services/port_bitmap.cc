@@ -5,7 +5,7 @@
 namespace holdfast::services {
 namespace {
 
-// Of portallocator.calculateRangeOffset.
+// From portallocator.calculateRangeOffset.
 size_t static_band(size_t count) { return count <= 16 ? 0 : std::clamp<size_t>(count / 32, 16, 128); }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<int32_t> PortBitmap::choose(std::mt19937& random) const {
   return choose_between(0, band, random);
 }
 
-PortsTaken take_ports(PortBitmap& bitmap, std::span<const int32_t> wanted, std::mt19937& random) {
+AllocatedPorts take_ports(PortBitmap& bitmap, std::span<const int32_t> wanted, std::mt19937& random) {
   PortBitmap next = bitmap;
   std::vector<int32_t> taken;
   for (size_t i = 0; i < wanted.size(); ++i) {

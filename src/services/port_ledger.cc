@@ -1,19 +1,19 @@
 #include "services/port_ledger.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <mutex>
 
 #include "base/api_error.h"
 #include "base/base64.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 #include "types/types.h"
 
 namespace holdfast::services {
 namespace {
 
-// Each lost round is one that another server won; these many in a row are not chance.
+// A round is lost when another server wins the compare-and-swap; this many in a row are not a coincidence.
 constexpr int kMaxRounds = 100;
 
 Error store_trouble(std::string_view key, const store::StoreError& cause) {
@@ -33,10 +33,8 @@ struct Ledger {
 };
 
 std::optional<int32_t> parse_port(std::string_view text) {
-  int32_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port < 0 || port > 65535) return std::nullopt;
-  return port;
+  const std::optional<int32_t> port = parse_number<int32_t>(text);
+  return port && *port >= 0 && *port <= 65535 ? port : std::nullopt;
 }
 
 // "30000-32767"
@@ -60,7 +58,7 @@ Result<Ledger> decode(Arena& arena, std::string_view key, std::string_view store
   return Ledger{*object, PortBitmap::from_bytes(range->first, range->second, *data)};
 }
 
-// `before` keeps its metadata. Null: there was none.
+// Keeps the metadata of `before`, which is null if there was no ledger.
 Result<store::Blob> encode(Arena& arena, const Value& before, const PortBitmap& taken) {
   MapBuilder object(arena);
   object.add("kind", Value::string("RangeAllocation"));
@@ -81,17 +79,17 @@ struct PortLedger::State : std::enable_shared_from_this<PortLedger::State> {
   State(store::Store& the_store, std::string the_key, int32_t first, int32_t last)
       : store(the_store), key(std::move(the_key)), first_port(first), last_port(last) {}
 
-  using Answer = Result<std::optional<PortsTaken>>;
+  using Answer = Result<std::optional<AllocatedPorts>>;
   struct Change {
     std::vector<int32_t> wanted, released;
-    bool keeps = true;  // False: the ledger stays as it is.
+    bool keeps = true;  // False for look(): the ledger is not written.
     std::function<void(Answer)> done;
   };
-  // What is under way, and how far it is. Belongs to whoever made `busy` true.
+  // A batch of changes in progress. Owned by the caller that set `busy`.
   struct Round {
     std::vector<Change> changes;
     int lost = 0;
-    bool fresh = false;  // `known` was read for this one.
+    bool fresh = false;  // `known` was read during this round.
   };
   struct Known {
     store::Blob value;
@@ -102,7 +100,7 @@ struct PortLedger::State : std::enable_shared_from_this<PortLedger::State> {
   void start();
   void attempt(std::shared_ptr<Round> round);
   void read_again(std::shared_ptr<Round> round);
-  void write(std::shared_ptr<Round> round, std::vector<PortsTaken> results, store::Blob next);
+  void write(std::shared_ptr<Round> round, std::vector<AllocatedPorts> results, store::Blob next);
   void answer(Round& round, const std::function<Answer(size_t)>& result);
   void fail(Round& round, const Error& error) {
     known.reset();
@@ -115,9 +113,9 @@ struct PortLedger::State : std::enable_shared_from_this<PortLedger::State> {
 
   std::mutex mutex;
   std::vector<Change> waiting;  // Guarded by the mutex.
-  bool busy = false;            // Likewise.
-  // Owned by the round under way.
-  std::optional<Known> known;  // The ledger when it was last seen.
+  bool busy = false;            // Guarded by the mutex.
+  // Owned by the current round.
+  std::optional<Known> known;  // The ledger as last seen.
   std::mt19937 random{std::random_device{}()};
 };
 
@@ -150,7 +148,7 @@ void PortLedger::State::attempt(std::shared_ptr<Round> round) {
                                        "range"));
   }
   PortBitmap next = ledger->taken;
-  std::vector<PortsTaken> results;
+  std::vector<AllocatedPorts> results;
   for (const Change& change : round->changes) {
     PortBitmap trial = next;
     PortBitmap& bitmap = change.keeps ? next : trial;
@@ -158,7 +156,7 @@ void PortLedger::State::attempt(std::shared_ptr<Round> round) {
     results.push_back(take_ports(bitmap, change.wanted, random));
   }
   if (next == ledger->taken) {
-    // What was refused may be free by now, and what was released may have been taken.
+    // `known` may be stale: rejected ports may be free by now, and released ones may have been allocated.
     if (!round->fresh) return read_again(std::move(round));
     return answer(*round, [&](size_t i) { return Answer(std::move(results[i])); });
   }
@@ -180,7 +178,7 @@ void PortLedger::State::read_again(std::shared_ptr<Round> round) {
   });
 }
 
-void PortLedger::State::write(std::shared_ptr<Round> round, std::vector<PortsTaken> results, store::Blob next) {
+void PortLedger::State::write(std::shared_ptr<Round> round, std::vector<AllocatedPorts> results, store::Blob next) {
   store.write({store::update(key, known->revision, next)},
               [self = shared_from_this(), round, results = std::move(results),
                next](store::StoreResult<store::WriteResult> written) mutable {
@@ -210,7 +208,7 @@ void PortLedger::State::answer(Round& round, const std::function<Answer(size_t)>
     const std::lock_guard lock(mutex);
     busy = false;
   }
-  // The next round waits for the store, not for those who are answered here.
+  // The next round only waits for the store, not for the callbacks invoked here.
   start();
   for (size_t i = 0; i < changes.size(); ++i) changes[i].done(result(i));
 }
@@ -218,13 +216,13 @@ void PortLedger::State::answer(Round& round, const std::function<Answer(size_t)>
 PortLedger::PortLedger(store::Store& store, std::string key, int32_t first_port, int32_t last_port)
     : state_(std::make_shared<State>(store, std::move(key), first_port, last_port)) {}
 
-Task<Result<std::optional<PortsTaken>>> PortLedger::claim(std::vector<int32_t> wanted, Executor& executor) {
+Task<Result<std::optional<AllocatedPorts>>> PortLedger::claim(std::vector<int32_t> wanted, Executor& executor) {
   co_return co_await from_callback<State::Answer>(executor, [this, &wanted](auto done) {
     state_->add({.wanted = std::move(wanted), .released = {}, .done = std::move(done)});
   });
 }
 
-Task<Result<std::optional<PortsTaken>>> PortLedger::look(std::vector<int32_t> wanted, Executor& executor) {
+Task<Result<std::optional<AllocatedPorts>>> PortLedger::look(std::vector<int32_t> wanted, Executor& executor) {
   co_return co_await from_callback<State::Answer>(executor, [this, &wanted](auto done) {
     state_->add({.wanted = std::move(wanted), .released = {}, .keeps = false, .done = std::move(done)});
   });

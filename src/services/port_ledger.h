@@ -1,17 +1,17 @@
-// The node ports that are taken, in the store: for all API servers on one etcd.
+// Node port allocations in the store, shared by all API servers on one etcd.
 //
 // The ledger is kube-apiserver's own, a RangeAllocation at /registry/ranges/servicenodeports with one bit per port. It
-// is changed by compare-and-swap on its revision, so that servers never take the same port. What arrives while a change
-// is under way waits, and is then written at once:
+// is changed by compare-and-swap on its revision, so servers never allocate the same port twice. Changes that arrive
+// while a write is in flight are queued and written together:
 //
 //   claim()   --+
-//   claim()   --+--> waiting --> one round: read if unknown, apply all, compare and swap --> answers
+//   claim()   --+--> waiting --> one round: read if unknown, apply all, compare and swap --> results
 //   release() --+                  ^______________ another server was faster ________|
 //
-// A claim that fails may have been written all the same (no response in time). Its ports are leaked then, and free
-// again after some repairs: see LeakedPorts.
+// A failed claim may have been written nevertheless (no response in time). Its ports are then leaked, and freed after
+// several repairs: see LeakedPorts.
 //
-// Threading: any thread. Lifetime: what waits when a ledger is destroyed is still answered.
+// Threading: any thread. Lifetime: operations still waiting when the ledger is destroyed are completed.
 #pragma once
 
 #include <map>
@@ -31,20 +31,20 @@ class PortLedger {
  public:
   PortLedger(store::Store& store, std::string key, int32_t first_port, int32_t last_port);
 
-  // A port for each of `wanted` (0: any); all or none. Nothing: there is no ledger yet, which a repair makes. An error
-  // is one of the store. These resume on `executor`.
-  Task<Result<std::optional<PortsTaken>>> claim(std::vector<int32_t> wanted, Executor& executor);
-  // What claim() would answer now; takes nothing.
-  Task<Result<std::optional<PortsTaken>>> look(std::vector<int32_t> wanted, Executor& executor);
+  // Allocates a port for each of `wanted` (0 for any); all or none. nullopt if the ledger does not exist yet; a repair
+  // creates it. Errors are store errors. These tasks resume on `executor`.
+  Task<Result<std::optional<AllocatedPorts>>> claim(std::vector<int32_t> wanted, Executor& executor);
+  // What claim() would return now, without allocating anything.
+  Task<Result<std::optional<AllocatedPorts>>> look(std::vector<int32_t> wanted, Executor& executor);
   Task<Result<Unit>> release(std::vector<int32_t> ports, Executor& executor);
 
-  // For repairs: the ledger as it is, of whatever range; nothing: there is none.
+  // For repairs: the current ledger, whatever its range; nullopt if it does not exist.
   struct Stored {
     std::optional<PortBitmap> taken;
     Revision revision;
   };
   Task<Result<Stored>> read(Executor& executor);
-  // Puts `next` in the place of what was read. False: another server was faster.
+  // Replaces the ledger that was read with `next`. False if another server changed it in the meantime.
   Task<Result<bool>> replace(Stored read, PortBitmap next, Executor& executor);
 
  private:
@@ -52,22 +52,23 @@ class PortLedger {
   const std::shared_ptr<State> state_;
 };
 
-// Finds ports that the ledger has although no Service uses them: those of a server that stopped between taking a port
-// and storing its Service, or between removing a Service and releasing its port. As such a Service may still be on its
-// way, a port is free only when it was seen so in several repairs (portallocator/controller/repair.go).
+// Finds ports that are allocated in the ledger but not used by any Service: left by a server that stopped between
+// allocating a port and storing its Service, or between deleting a Service and releasing its port. Because such a
+// Service may still be in flight, a port is freed only after several repairs have found it unused
+// (portallocator/controller/repair.go).
 class LeakedPorts {
  public:
   static constexpr int kSightings = 3;
 
   struct Rebuilt {
     PortBitmap next;
-    std::vector<int32_t> missing;      // Used, and not in the ledger.
-    std::vector<int32_t> freed;        // Leaked, and not in `next`.
-    std::map<int32_t, int> sightings;  // For note().
+    std::vector<int32_t> missing;      // Used, but not in the ledger.
+    std::vector<int32_t> freed;        // Leaked, and removed from `next`.
+    std::map<int32_t, int> sightings;  // How often each port was found unused, for note().
   };
-  // The ledger as it should be. `used` has the range of this server.
+  // The corrected ledger. `used` has the range of this server.
   Rebuilt rebuild(const std::optional<PortBitmap>& stored, const PortBitmap& used) const;
-  // It was stored.
+  // Call when `rebuilt` has been stored.
   void note(Rebuilt rebuilt) { sightings_ = std::move(rebuilt.sightings); }
 
  private:

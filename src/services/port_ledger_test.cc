@@ -13,13 +13,13 @@ namespace {
 
 constexpr const char* kKey = "/registry/ranges/servicenodeports";
 
-// Runs what is posted at once.
+// Runs posted work immediately.
 class Here final : public Executor {
  public:
   void post(std::function<void()> work) override { work(); }
 };
 
-// Gets and writes happen when the test says so: others can come in between.
+// Delays reads and writes until the test runs them, so that others can come in between.
 class SlowStore final : public store::MemoryStore {
  public:
   void get(std::string key, store::Callback<store::Got> done) override {
@@ -47,13 +47,13 @@ class SlowStore final : public store::MemoryStore {
 
 class PortLedgerTest : public testing::Test {
  protected:
-  using Claimed = Result<std::optional<PortsTaken>>;
+  using Claimed = Result<std::optional<AllocatedPorts>>;
 
   template <class T>
   static Task<void> forward(Task<T> task, std::shared_ptr<std::optional<T>> into) {
     into->emplace(co_await task);
   }
-  // Starts a task; its result is there once the store has run.
+  // Starts a task; its result is set once the store has run.
   template <class T>
   std::shared_ptr<std::optional<T>> begin(Task<T> task) {
     auto result = std::make_shared<std::optional<T>>();
@@ -94,10 +94,10 @@ class PortLedgerTest : public testing::Test {
   Here here;
   SlowStore store;
   PortLedger ledger{store, kKey, 30000, 30009};
-  PortLedger other{store, kKey, 30000, 30009};  // Of another server.
+  PortLedger other{store, kKey, 30000, 30009};  // Another server's ledger.
 };
 
-TEST_F(PortLedgerTest, TheBytesAreThoseOfKubeApiserver) {
+TEST_F(PortLedgerTest, FormatMatchesKubeApiserver) {
   PortBitmap taken(30000, 30009);
   taken.add(30000);
   taken.add(30009);
@@ -112,13 +112,13 @@ TEST_F(PortLedgerTest, TheBytesAreThoseOfKubeApiserver) {
   EXPECT_EQ(stored(), (std::vector<int32_t>{30000, 30009}));
 }
 
-TEST_F(PortLedgerTest, WithoutALedgerNothingIsTaken) {
+TEST_F(PortLedgerTest, ClaimReturnsNothingWithoutALedger) {
   EXPECT_EQ(claim(ledger, {0}), "no ledger");
   EXPECT_TRUE(finish(ledger.release({30001}, here)).ok());
   EXPECT_EQ(stored(), std::vector<int32_t>{-1});
 }
 
-TEST_F(PortLedgerTest, ServersThatClaimAtOnceNeverGetTheSamePort) {
+TEST_F(PortLedgerTest, ConcurrentClaimsNeverGetTheSamePort) {
   make(PortBitmap(30000, 30009));
   std::vector<std::shared_ptr<std::optional<Claimed>>> claims;
   for (int i = 0; i < 6; ++i) {
@@ -132,7 +132,7 @@ TEST_F(PortLedgerTest, ServersThatClaimAtOnceNeverGetTheSamePort) {
   for (int port = 30000; port <= 30009; ++port) EXPECT_EQ(answers.count(std::to_string(port)), 1u) << port;
 }
 
-TEST_F(PortLedgerTest, TheSlowerOfTwoServersIsRefused) {
+TEST_F(PortLedgerTest, LaterOfTwoConcurrentClaimsIsRejected) {
   make(PortBitmap(30000, 30009));
   const auto first = begin(ledger.claim({30004}, here)), second = begin(other.claim({30005, 30004}, here));
   store.run();
@@ -142,16 +142,16 @@ TEST_F(PortLedgerTest, TheSlowerOfTwoServersIsRefused) {
   EXPECT_EQ(stored(), std::vector<int32_t>{30004});
 }
 
-TEST_F(PortLedgerTest, WhatAnotherServerReleasesCanBeClaimedAtOnce) {
+TEST_F(PortLedgerTest, PortReleasedByAnotherServerCanBeClaimedImmediately) {
   make(PortBitmap(30000, 30009));
   EXPECT_EQ(claim(ledger, {30005}), "30005");
   EXPECT_TRUE(finish(other.release({30005}, here)).ok());
-  // It still remembers the ledger as it was when the port was taken.
+  // `ledger` still remembers the state in which the port was allocated.
   EXPECT_EQ(claim(ledger, {30005}), "30005");
   EXPECT_EQ(claim(other, {30005}), "0: provided port is already allocated");
 }
 
-TEST_F(PortLedgerTest, WhatWaitsIsWrittenTogether) {
+TEST_F(PortLedgerTest, QueuedChangesAreWrittenTogether) {
   make(PortBitmap(30000, 30009));
   store.writes = 0;
   std::vector<std::shared_ptr<std::optional<Claimed>>> claims(8);
@@ -162,7 +162,7 @@ TEST_F(PortLedgerTest, WhatWaitsIsWrittenTogether) {
   EXPECT_EQ(store.writes, 2);
 }
 
-TEST_F(PortLedgerTest, ALookTakesNothing) {
+TEST_F(PortLedgerTest, LookAllocatesNothing) {
   make(PortBitmap(30000, 30009));
   EXPECT_EQ(text(finish(ledger.look({30003}, here))), "30003");
   EXPECT_TRUE(stored().empty());
@@ -170,7 +170,7 @@ TEST_F(PortLedgerTest, ALookTakesNothing) {
   EXPECT_EQ(text(finish(ledger.look({30003}, here))), "0: provided port is already allocated");
 }
 
-TEST_F(PortLedgerTest, PortsOutsideOfTheRangeAreRefused) {
+TEST_F(PortLedgerTest, ClaimRejectsPortsOutsideTheRange) {
   make(PortBitmap(30000, 30009));
   EXPECT_EQ(claim(ledger, {30010}),
             "0: provided port is not in the valid range. The range of valid ports is 30000-30009");
@@ -178,7 +178,7 @@ TEST_F(PortLedgerTest, PortsOutsideOfTheRangeAreRefused) {
   EXPECT_EQ(claim(wider, {0}), "failed to allocate a nodePort: the provided range does not match the current range");
 }
 
-TEST_F(PortLedgerTest, AStoreThatFailsIsAnErrorAndTakesNothing) {
+TEST_F(PortLedgerTest, StoreFailureIsReportedAndAllocatesNothing) {
   make(PortBitmap(30000, 30009));
   store.set_failure(store::StoreError{store::ErrorKind::Unavailable, "no connection"});
   const Claimed failed = finish(ledger.claim({30001}, here));
@@ -191,7 +191,7 @@ TEST_F(PortLedgerTest, AStoreThatFailsIsAnErrorAndTakesNothing) {
   EXPECT_EQ(claim(ledger, {30001}), "30001");
 }
 
-TEST_F(PortLedgerTest, ARepairDoesNotOverwriteWhatWasClaimedMeanwhile) {
+TEST_F(PortLedgerTest, RepairDoesNotOverwriteConcurrentClaims) {
   make(PortBitmap(30000, 30009));
   Result<PortLedger::Stored> read = finish(ledger.read(here));
   EXPECT_EQ(claim(other, {30007}), "30007");
@@ -207,19 +207,19 @@ PortBitmap bitmap(std::vector<int32_t> ports, int32_t last = 30009) {
   return taken;
 }
 
-TEST(LeakedPorts, ALeakedPortIsFreeWhenItWasSeenThreeTimes) {
+TEST(LeakedPorts, LeakedPortIsFreedAfterThreeSightings) {
   LeakedPorts leaked;
   for (int sighting = 1; sighting <= 3; ++sighting) {
     LeakedPorts::Rebuilt rebuilt = leaked.rebuild(bitmap({30001, 30002}), bitmap({30001}));
     EXPECT_EQ(rebuilt.next, sighting < 3 ? bitmap({30001, 30002}) : bitmap({30001}));
     EXPECT_EQ(rebuilt.freed, sighting < 3 ? std::vector<int32_t>{} : std::vector<int32_t>{30002});
-    // An attempt that was not stored is not a sighting.
+    // A rebuild that is not stored does not count as a sighting.
     (void)leaked.rebuild(bitmap({30001, 30002}), bitmap({30001}));
     leaked.note(std::move(rebuilt));
   }
 }
 
-TEST(LeakedPorts, APortThatIsUsedAfterAllIsNotLeaked) {
+TEST(LeakedPorts, PortUsedAgainIsNotLeaked) {
   LeakedPorts leaked;
   for (const bool used : {false, false, true, false, false}) {
     LeakedPorts::Rebuilt rebuilt =
@@ -229,7 +229,7 @@ TEST(LeakedPorts, APortThatIsUsedAfterAllIsNotLeaked) {
   }
 }
 
-TEST(LeakedPorts, UsedPortsThatTheLedgerLacksAreAdded) {
+TEST(LeakedPorts, UsedPortsMissingInTheLedgerAreAdded) {
   const LeakedPorts leaked;
   const LeakedPorts::Rebuilt rebuilt = leaked.rebuild(bitmap({30001}), bitmap({30001, 30003}));
   EXPECT_EQ(rebuilt.next, bitmap({30001, 30003}));
@@ -237,14 +237,14 @@ TEST(LeakedPorts, UsedPortsThatTheLedgerLacksAreAdded) {
   EXPECT_EQ(leaked.rebuild(std::nullopt, bitmap({30003})).next, bitmap({30003}));
 }
 
-TEST(LeakedPorts, ALedgerOfAnotherRangeBecomesOneOfThisServersRange) {
+TEST(LeakedPorts, LedgerWithAnotherRangeIsRebuiltWithThisServersRange) {
   const LeakedPorts leaked;
   EXPECT_EQ(leaked.rebuild(bitmap({30001, 30019}, 30019), bitmap({30005})).next, bitmap({30001, 30005}));
 }
 
-TEST(PortBitmap, TheLowerPartOfALargeRangeIsTakenLast) {
+TEST(PortBitmap, LowerBandOfALargeRangeIsUsedLast) {
   std::mt19937 random{1};
-  PortBitmap taken(30000, 30099);  // A band of 16.
+  PortBitmap taken(30000, 30099);  // With a band of 16.
   for (int i = 0; i < 84; ++i) {
     const std::optional<int32_t> port = taken.choose(random);
     ASSERT_TRUE(port.has_value());
@@ -254,7 +254,7 @@ TEST(PortBitmap, TheLowerPartOfALargeRangeIsTakenLast) {
   EXPECT_LT(taken.choose(random).value_or(40000), 30016);
 }
 
-TEST(PortBitmap, BytesSurviveTheWayBack) {
+TEST(PortBitmap, BytesRoundTrip) {
   const PortBitmap taken = bitmap({30000, 30007, 30008});
   EXPECT_EQ(taken.bytes(), "\x01\x81");
   EXPECT_EQ(PortBitmap::from_bytes(30000, 30009, taken.bytes()), taken);

@@ -27,7 +27,7 @@ bool is_ready(const Value& endpoint) {
   return ready == nullptr || !ready->is_bool() || ready->as_bool();
 }
 
-// The address of a ready endpoint of this port, any of them.
+// Any ready endpoint with this port.
 Result<webhook::Address> endpoint_of(resource::Storage& slices, std::string_view ns, std::string_view name,
                                      std::string_view port_name) {
   static thread_local std::minstd_rand random{std::random_device{}()};

@@ -12,7 +12,7 @@
 namespace holdfast::services {
 namespace {
 
-// Another repair or a change of the ledger came in between; the next repair is only minutes away.
+// Attempts fail when another repair or a change of the ledger intervenes; the next repair is only minutes away.
 constexpr int kRepairAttempts = 10;
 
 uint32_t address_of(std::string_view text) {
@@ -31,7 +31,7 @@ IpObjects::Service owner_of(const Value& service) {
   return {std::string(service.text_at("metadata", "namespace")), std::string(service.text_at("metadata", "name"))};
 }
 
-// The lower part of a range is left to those who ask for an address by name, as Kubernetes does it.
+// Size of the lower band of the range, reserved for explicitly requested IPs as in Kubernetes.
 uint32_t static_band(uint32_t count) { return std::min(std::max(16u, count / 16), 256u); }
 
 }  // namespace
@@ -78,7 +78,7 @@ Result<Unit> ServicePools::load() {
   if (!snapshot) return snapshot.take_error();
   const auto is_unread = [&](const std::string& key) { return snapshot->find_unreadable(key) != nullptr; };
   if (loaded_ && std::all_of(unread_.begin(), unread_.end(), is_unread)) return Unit{};
-  // For the first time, or because one that could not be read now can, or is gone.
+  // Either the first load, or a Service that could not be decoded has become readable or was deleted.
   loaded_ = true;
   unread_.clear();
   const cache::ListPage page = snapshot->list({});
@@ -100,7 +100,7 @@ std::optional<Error> ServicePools::unknown_ports() const {
   return corrupt_object(services_.key(unread_.front()), "its node ports are not known, so none can be allocated");
 }
 
-// By a Service, or by an IPAddress that was created by hand, or that is all that can be read of a Service.
+// Allocated to a Service, or by an IPAddress that was created manually or belongs to a Service that cannot be decoded.
 bool ServicePools::is_taken(const std::string& ip) const {
   if (ips_.contains(ip)) return true;
   Result<cache::Snapshot> objects = ip_objects_.snapshot();
@@ -122,7 +122,7 @@ std::string ServicePools::candidate(uint32_t start, uint32_t step) const {
   return text_of(base_ + 1 + (start + step) % (count_ - 2));
 }
 
-Result<Unit> ServicePools::take_local_ips(Taking& taking) {
+Result<Unit> ServicePools::take_local_ips(ServiceAllocation& taking) {
   const std::lock_guard lock(mutex_);
   if (Result<Unit> loaded = load(); !loaded) return loaded;
   for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
@@ -149,7 +149,7 @@ Result<Unit> ServicePools::take_local_ips(Taking& taking) {
   return Unit{};
 }
 
-Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(Taking& taking) {
+Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(ServiceAllocation& taking) {
   Result<cache::Snapshot> objects = ip_objects_.snapshot();
   if (!objects) co_return objects.take_error();
   uint32_t start = 0;
@@ -172,7 +172,7 @@ Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(Taking
   co_return std::optional<std::string>();
 }
 
-Task<Result<Unit>> ServicePools::take_shared_ips(Taking& taking) {
+Task<Result<Unit>> ServicePools::take_shared_ips(ServiceAllocation& taking) {
   for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
     std::string ip(taking.claims.ips[i].wanted);
     if (ip.empty()) {
@@ -196,7 +196,7 @@ Task<Result<Unit>> ServicePools::take_shared_ips(Taking& taking) {
   co_return Unit{};
 }
 
-Result<PortsTaken> ServicePools::take_local_ports(std::span<const int32_t> wanted, bool dry_run) {
+Result<AllocatedPorts> ServicePools::take_local_ports(std::span<const int32_t> wanted, bool dry_run) {
   const std::lock_guard lock(mutex_);
   if (Result<Unit> loaded = load(); !loaded) return loaded.take_error();
   if (std::optional<Error> unknown = unknown_ports()) return std::move(*unknown);
@@ -204,11 +204,11 @@ Result<PortsTaken> ServicePools::take_local_ports(std::span<const int32_t> wante
   return take_ports(dry_run ? trial : ports_, wanted, random_);
 }
 
-Task<Result<PortsTaken>> ServicePools::take_shared_ports(std::vector<int32_t> wanted, bool dry_run,
-                                                         Executor& executor) {
-  // Where there is no ledger a repair makes one.
+Task<Result<AllocatedPorts>> ServicePools::take_shared_ports(std::vector<int32_t> wanted, bool dry_run,
+                                                             Executor& executor) {
+  // If there is no ledger, a repair creates it.
   for (const bool repaired : {false, true}) {
-    Result<std::optional<PortsTaken>> taken =
+    Result<std::optional<AllocatedPorts>> taken =
         dry_run ? co_await ledger_->look(wanted, executor) : co_await ledger_->claim(wanted, executor);
     if (!taken) co_return taken.take_error();
     if (*taken) co_return std::move(**taken);
@@ -219,12 +219,13 @@ Task<Result<PortsTaken>> ServicePools::take_shared_ports(std::vector<int32_t> wa
       "failed to allocate a nodePort: cannot allocate resources of type servicenodeportallocations at this time");
 }
 
-Task<Result<Unit>> ServicePools::take_ports_of(Taking& taking) {
+Task<Result<Unit>> ServicePools::take_ports_of(ServiceAllocation& taking) {
   std::vector<int32_t> wanted;
   wanted.reserve(taking.claims.ports.size());
   for (const kinds::ServiceClaims::Port& port : taking.claims.ports) wanted.push_back(port.wanted);
-  Result<PortsTaken> taken = shared() ? co_await take_shared_ports(std::move(wanted), taking.dry_run, taking.executor)
-                                      : take_local_ports(wanted, taking.dry_run);
+  Result<AllocatedPorts> taken = shared()
+                                     ? co_await take_shared_ports(std::move(wanted), taking.dry_run, taking.executor)
+                                     : take_local_ports(wanted, taking.dry_run);
   if (!taken) co_return taken.take_error();
   if (const auto* refused = std::get_if<PortRefusal>(&*taken)) {
     co_return kinds::port_refused(taking.service, taking.claims, refused->claim, refused->why);
@@ -236,7 +237,7 @@ Task<Result<Unit>> ServicePools::take_ports_of(Taking& taking) {
 
 Task<Result<ServiceLease>> ServicePools::take(kinds::Context& context, Draft::Node service,
                                               const kinds::ServiceClaims& claims, bool dry_run, Executor& executor) {
-  Taking taking{.service = service.value(), .claims = claims, .dry_run = dry_run, .executor = executor};
+  ServiceAllocation taking{.service = service.value(), .claims = claims, .dry_run = dry_run, .executor = executor};
   if (!dry_run) {
     taking.lease.pools_ = this;
     taking.lease.released_ips_.assign(claims.released_ips.begin(), claims.released_ips.end());
@@ -276,7 +277,7 @@ Task<void> ServicePools::keep(ServiceLease lease, Value service, Executor& execu
       for (const std::string& ip : lease.released_ips_) ips_.erase(ip);
     }
     for (const ServiceLease::Address& address : taken) {
-      // The Service is stored and has the address whether or not this can be written.
+      // The Service is stored and owns the IP even if this write fails.
       (void)co_await ip_objects_.claim(address.ip, owner_of(service), executor);
     }
   }
@@ -285,7 +286,7 @@ Task<void> ServicePools::keep(ServiceLease lease, Value service, Executor& execu
 }
 
 Task<void> ServicePools::give_back(ServiceLease lease, Executor& executor) {
-  if (!shared()) co_return;  // Destroying the lease does it.
+  if (!shared()) co_return;  // Done by the destructor of the lease.
   co_await release_ports(std::exchange(lease.ports_, {}), executor);
   for (const ServiceLease::Address& address : lease.ips_) {
     co_await ip_objects_.give_back(address.ip, address.object, executor);
@@ -310,7 +311,7 @@ Task<void> ServicePools::release_ports(std::vector<int32_t> ports, Executor& exe
     co_return;
   }
   Result<Unit> released = co_await ledger_->release(std::move(ports), executor);
-  // The Service is written as it is, and a repair finds the ports.
+  // The write of the Service stands; a repair will find the ports.
   if (!released) log::warning("node ports could not be released", {{"error", released.error().message}});
 }
 
@@ -349,8 +350,8 @@ Task<Result<Unit>> ServicePools::repair(Executor& executor) {
 
 Task<Result<Unit>> ServicePools::repair_ports(Executor& executor) {
   for (int attempt = 0; attempt < kRepairAttempts; ++attempt) {
-    // In this order: a port that is taken after the ledger was read cannot be taken for leaked, because the ledger has
-    // changed when it is replaced.
+    // The order matters: a port allocated after the ledger was read is not mistaken for leaked, because the ledger has
+    // then changed and replace() fails.
     Result<PortLedger::Stored> stored = co_await ledger_->read(executor);
     if (!stored) co_return stored.take_error();
     Result<cache::Snapshot> services = co_await services_.cache().consistent(executor);
@@ -366,8 +367,7 @@ Task<Result<Unit>> ServicePools::repair_ports(Executor& executor) {
       for (const int32_t port : rebuilt->missing) {
         log::warning("a node port in use was not allocated; repairing", {{"port", port}});
       }
-      for (const int32_t port : rebuilt->freed)
-        log::warning("a node port has leaked; it is free now", {{"port", port}});
+      for (const int32_t port : rebuilt->freed) log::warning("releasing a leaked node port", {{"port", port}});
       Result<bool> replaced = co_await ledger_->replace(std::move(*stored), rebuilt->next, executor);
       if (!replaced) co_return replaced.take_error();
       if (!*replaced) continue;

@@ -1,16 +1,16 @@
-// Cluster addresses and node ports of Services: which are free.
+// Allocation of cluster IPs and node ports to Services.
 //
-// A write takes a lease on what its Service needs, and then keeps it or gives it back:
+// A write takes a lease on what its Service needs, then keeps it or gives it back:
 //
-//   lease_create, lease_update -> the write -> keep (stored), give_back (not stored) or leave (nobody knows)
+//   lease_create, lease_update -> the write -> keep (stored), give_back (not stored) or leave (unknown)
 //
-// On an embedded store this server is the only one that allocates: what is taken is learned once from the stored
-// Services and kept in memory. On an etcd, other servers allocate as well, kube-apiserver among them: node ports and
-// addresses are taken in the ledgers that all of them share (PortLedger, IpObjects) before the Service is stored. What
-// is taken there and then neither stored nor given back, because a server or its etcd stopped, is found by repair().
+// With an embedded store this server is the only allocator: allocations are loaded once from the stored Services and
+// kept in memory. With etcd, other servers allocate too, kube-apiserver among them: node ports and IPs are allocated in
+// the ledgers shared by all of them (PortLedger, IpObjects) before the Service is stored. Allocations that are neither
+// stored nor given back, because a server or its etcd stopped, are found by repair().
 //
-// The addresses of a Service that cannot be read stay taken, by their IPAddresses. Its node ports are recorded nowhere
-// else than in the ledger; where there is none, no port is allocated until it can be read or is deleted.
+// The IPs of a Service that cannot be decoded stay allocated through their IPAddresses. Its node ports are recorded
+// only in the ledger; without a ledger, no port is allocated until the Service can be decoded or is deleted.
 // Threading: any thread.
 #pragma once
 
@@ -42,7 +42,7 @@ class ServicePools;
 
 inline bool is_service(const types::Resource& resource) { return resource.group.empty() && resource.kind == "Service"; }
 
-// What one write has taken, and what it lets go. Destroying one gives back what is taken in memory.
+// The allocations of one write, and those it releases. Destroying a lease gives back what is allocated in memory.
 class ServiceLease {
  public:
   ServiceLease() = default;
@@ -58,9 +58,9 @@ class ServiceLease {
 
   struct Address {
     std::string ip;
-    Revision object;  // Of its IPAddress, which was made with it; 0: taken in memory.
+    Revision object;  // Revision of the IPAddress created for it; 0 if allocated in memory.
   };
-  ServicePools* pools_ = nullptr;  // Null: there is nothing in it.
+  ServicePools* pools_ = nullptr;  // Null if the lease is empty.
   std::vector<Address> ips_;
   std::vector<std::string> released_ips_;
   std::vector<int32_t> ports_, released_ports_;
@@ -71,37 +71,38 @@ class ServicePools {
   struct Options {
     std::string cidr;  // IPv4.
     int32_t first_port = 0, last_port = 0;
-    // The key of the ledger of node ports. Empty: this server is the only one on its store.
+    // Key of the node port ledger. Empty if this server is the only one on its store.
     std::string port_ledger = {};
   };
-  // Both outlive it. The ledger is where Services are.
+  // Both must outlive this object. The ledger is in the store of Services.
   ServicePools(Options options, const resource::Registry& registry, const Clock& clock);
 
-  // Completes the service, whose name and namespace are set, and fills in what it gets. Before prepare. A dry run takes
-  // nothing, and does not ask whether an address is free, as upstream's does not. These resume on `executor`.
+  // Allocates for the service, whose name and namespace are set, and fills in the allocated values. Call before
+  // prepare. Like upstream, a dry run allocates nothing and does not check whether an IP is free. These tasks resume on
+  // `executor`.
   Task<Result<ServiceLease>> lease_create(kinds::Context& context, Draft::Node service, bool dry_run,
                                           Executor& executor);
   Task<Result<ServiceLease>> lease_update(kinds::Context& context, Draft::Node service, const Value& old, bool dry_run,
                                           Executor& executor);
-  // The service was stored: what it took stays taken, what it let go is free.
+  // The service was stored: its allocations are final, and what it released is freed.
   Task<void> keep(ServiceLease lease, Value service, Executor& executor);
-  // It was not stored.
+  // The service was not stored.
   Task<void> give_back(ServiceLease lease, Executor& executor);
-  // It may have been stored: what it took in the store stays taken, until a repair finds that nobody uses it.
+  // The service may have been stored: its allocations in the store remain until a repair finds them unused.
   void leave(ServiceLease lease) { lease.forget(); }
-  // A service was deleted.
+  // The service was deleted.
   Task<void> release(Value service, Executor& executor);
 
-  // Compares the ledgers with the Services, and repairs them; makes that of node ports if there is none. Once at the
-  // start, and every few minutes. Nothing to do on an embedded store.
+  // Reconciles the ledgers with the Services; creates the node port ledger if it does not exist. Run at startup and
+  // every few minutes. A no-op with an embedded store.
   Task<Result<Unit>> repair(Executor& executor);
 
  private:
   friend class ServiceLease;
   bool shared() const { return ledger_ != nullptr; }
 
-  // What the claims of one Service came to. In the lease is what was taken, also where not all of it was.
-  struct Taking {
+  // Allocation in progress for one Service. The lease holds everything allocated so far, even if it is incomplete.
+  struct ServiceAllocation {
     Value service;
     const kinds::ServiceClaims& claims;
     bool dry_run;
@@ -112,42 +113,42 @@ class ServicePools {
   };
   Task<Result<ServiceLease>> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims,
                                   bool dry_run, Executor& executor);
-  Result<Unit> take_local_ips(Taking& taking);
-  Task<Result<Unit>> take_shared_ips(Taking& taking);
-  // Any address; nothing: there is none left.
-  Task<Result<std::optional<std::string>>> take_any_shared_ip(Taking& taking);
-  Task<Result<Unit>> take_ports_of(Taking& taking);
-  Result<PortsTaken> take_local_ports(std::span<const int32_t> wanted, bool dry_run);
-  Task<Result<PortsTaken>> take_shared_ports(std::vector<int32_t> wanted, bool dry_run, Executor& executor);
+  Result<Unit> take_local_ips(ServiceAllocation& taking);
+  Task<Result<Unit>> take_shared_ips(ServiceAllocation& taking);
+  // Allocates any IP; nullopt if none is left.
+  Task<Result<std::optional<std::string>>> take_any_shared_ip(ServiceAllocation& taking);
+  Task<Result<Unit>> take_ports_of(ServiceAllocation& taking);
+  Result<AllocatedPorts> take_local_ports(std::span<const int32_t> wanted, bool dry_run);
+  Task<Result<AllocatedPorts>> take_shared_ports(std::vector<int32_t> wanted, bool dry_run, Executor& executor);
   Task<void> release_ports(std::vector<int32_t> ports, Executor& executor);
   Task<Result<Unit>> repair_ports(Executor& executor);
-  // The node ports that Services use.
+  // The node ports used by Services.
   Result<PortBitmap> used_ports(const cache::Snapshot& services) const;
 
-  // What is taken, as far as it is not known yet. Under the lock.
+  // Loads the current allocations if they are not known yet. Requires the lock.
   Result<Unit> load();
-  // A Service that could not be read when the others were: its node ports are unknown.
+  // The error for Services that could not be decoded by load(): their node ports are unknown.
   std::optional<Error> unknown_ports() const;
   bool is_taken(const std::string& ip) const;
   bool in_range(std::string_view ip) const;
   std::string not_in_range() const {
     return "provided IP is not in the valid range. The range of valid IPs is " + cidr_;
   }
-  // Where to begin looking for a free address, and the address that many steps later.
+  // Where to start searching for a free IP, and the IP that many steps further on.
   uint32_t first_candidate();
   std::string candidate(uint32_t start, uint32_t step) const;
 
   const std::string cidr_;
-  uint32_t base_ = 0, count_ = 0;  // Of addresses, network and broadcast included.
+  uint32_t base_ = 0, count_ = 0;  // IP range, including network and broadcast addresses.
   resource::Storage& services_;
   IpObjects ip_objects_;
-  const std::unique_ptr<PortLedger> ledger_;  // Null: this server is the only one.
+  const std::unique_ptr<PortLedger> ledger_;  // Null if this server is the only one.
 
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   bool loaded_ = false;
-  std::vector<std::string> unread_;               // Keys of Services that could not be read.
-  std::unordered_set<std::string, KeyHash> ips_;  // Where this server is the only one.
-  PortBitmap ports_;                              // Likewise.
+  std::vector<std::string> unread_;               // Keys of Services that could not be decoded.
+  std::unordered_set<std::string, KeyHash> ips_;  // Only used without a ledger.
+  PortBitmap ports_;                              // Same.
   LeakedPorts leaked_;
   std::mt19937 random_{std::random_device{}()};
 };

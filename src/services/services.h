@@ -1,5 +1,5 @@
-// What Services have that other kinds have not: cluster addresses and node ports out of a pool, IPAddress objects
-// beside them, and where a Service is reached.
+// Service-specific parts of the API: cluster IPs and node ports allocated from a pool, the corresponding IPAddress
+// objects, and the resolution of Services to network addresses.
 #pragma once
 
 #include "services/ip_objects.h"

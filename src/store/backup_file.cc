@@ -1,4 +1,4 @@
-// A backup: a line that says what it is, then frames, the last of which counts the records (docs/formats/store.md).
+// A backup: a header line, then frames, the last of which contains the number of records (docs/formats/store.md).
 //
 //   "holdfast-backup-1\n"
 //   frame: 4 bytes length, 8 bytes xxh3 of what follows, little-endian; then zstd of
@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/varint.h"
 #include "store/records.h"
@@ -30,20 +31,6 @@ StoreError failed(const std::string& path) { return {ErrorKind::Unavailable, pat
 StoreError damaged(const std::string& path, uint64_t at, const char* what) {
   return {ErrorKind::Corrupt, path + " at byte " + std::to_string(at) + ": " + what};
 }
-
-class File {
- public:
-  explicit File(int file) : file_(file) {}
-  ~File() {
-    if (file_ >= 0) ::close(file_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return file_; }
-
- private:
-  int file_;
-};
 
 class BackupSink final : public Sink {
  public:
@@ -78,7 +65,8 @@ class BackupSink final : public Sink {
     if (!written) return written;
     if (::fsync(file_.get()) != 0 || ::rename(partial().c_str(), path_.c_str()) != 0) return failed(path_);
     finished_ = true;
-    File folder(::open(std::filesystem::absolute(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor folder(
+        ::open(std::filesystem::absolute(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (::fsync(folder.get()) != 0) return failed(path_);
     return Unit{};
   }
@@ -86,7 +74,7 @@ class BackupSink final : public Sink {
  private:
   std::string partial() const { return partial_of(path_); }
 
-  // Writes what has gathered, and begins a frame of this kind.
+  // Writes the pending records, and begins a frame of this kind.
   StoreResult<Unit> write_frame(char next) {
     std::string packed(ZSTD_compressBound(frame_.size()), '\0');
     size_t bytes = ZSTD_compress(packed.data(), packed.size(), frame_.data(), frame_.size(), 1);
@@ -111,7 +99,7 @@ class BackupSink final : public Sink {
   }
 
   const std::string path_;
-  File file_;
+  Descriptor file_;
   std::string frame_;
   uint64_t records_ = 0;
   bool finished_ = false;
@@ -121,7 +109,7 @@ class BackupSource final : public Source {
  public:
   BackupSource(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
-  // Verifies every frame first: a restore that cannot be finished should not start.
+  // Verifies every frame first: a restore that cannot complete should not start.
   StoreResult<Unit> verify() {
     return walk([](const Record&) { return StoreResult<Unit>(Unit{}); });
   }
@@ -191,7 +179,7 @@ class BackupSource final : public Source {
   }
 
   const std::string path_;
-  File file_;
+  Descriptor file_;
   uint64_t at_ = 0;
   Revision revision_;
 };

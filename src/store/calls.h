@@ -7,9 +7,9 @@
 
 namespace holdfast::store {
 
-class Calls {
+class CallbackCounter {
  public:
-  // A callback was taken out to be called: end() or run() follows.
+  // A callback was taken out to be called; end() or run() must follow.
   void begin() {
     std::lock_guard lock(mutex_);
     ++count_;
@@ -30,8 +30,8 @@ class Calls {
     done_.notify_all();
   }
 
-  // Waits until none is in progress except those on this thread: a callback may be the one that ends the thing it was
-  // called for, and cannot wait for itself.
+  // Waits until no callback is in progress except on this thread: a callback may destroy its own owner, and cannot wait
+  // for itself.
   void wait_for_others() {
     int own = 0;
     for (const Running* r = running_; r; r = r->outer) own += r->calls == this;
@@ -40,9 +40,9 @@ class Calls {
   }
 
  private:
-  // Callbacks nest when one makes another run.
+  // Callbacks nest when one triggers another.
   struct Running {
-    const Calls* calls;
+    const CallbackCounter* calls;
     const Running* outer;
   };
   static inline thread_local const Running* running_ = nullptr;

@@ -1,4 +1,4 @@
-// What every engine promises, run unchanged on each of them.
+// The contract of Store, run unchanged against every engine.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -19,7 +19,7 @@ class StoreContract : public ::testing::TestWithParam<Engine> {
     engine_ = GetParam().start();
     // ./dev setup installs what the engines need: a missing one is a broken machine, not a reason to pass.
     ASSERT_TRUE(engine_) << GetParam().name << " is not installed; run ./dev setup";
-    // Engines may be shared by all tests: each works below a name of its own, on from the revision it finds.
+    // Engines may be shared by all tests: each uses its own prefix, and revisions relative to where it starts.
     static std::atomic<int> serial = 0;
     root_ = "/registry/test" + std::to_string(++serial) + "-" + std::to_string(::getpid()) + "/";
     base_ = *waiting().current_revision();
@@ -36,7 +36,7 @@ class StoreContract : public ::testing::TestWithParam<Engine> {
     return out;
   }
 
-  // Relative to the test's own root and start.
+  // Relative to the test's prefix and first revision.
   std::vector<std::string> describe_all(const std::vector<EventRef>& events) const {
     std::vector<std::string> out;
     for (const EventRef& event : events) {
@@ -72,20 +72,20 @@ TEST_P(StoreContract, a_created_key_is_read_back_at_its_revision) {
   EXPECT_GE(got->revision, created);
 }
 
-TEST_P(StoreContract, an_absent_key_is_no_error) {
+TEST_P(StoreContract, an_absent_key_is_not_an_error) {
   StoreResult<Got> got = waiting().get(key("nothing"));
   ASSERT_TRUE(got);
   EXPECT_FALSE(got->item);
   EXPECT_GE(got->revision, base_);
 }
 
-TEST_P(StoreContract, creating_what_exists_is_a_conflict_that_shows_it) {
+TEST_P(StoreContract, creating_an_existing_key_is_a_conflict_that_returns_it) {
   waiting().create(key("a"), "one");
   EXPECT_EQ(conflict_text(waiting().write({create(key("a"), make_blob("two"))})), "0:one");
   EXPECT_EQ(*waiting().get(key("a"))->item->value, "one");
 }
 
-TEST_P(StoreContract, an_update_keeps_when_the_key_was_created) {
+TEST_P(StoreContract, an_update_keeps_the_creation_revision) {
   Revision first = waiting().create(key("a"), "one");
   Revision second = waiting().update(key("a"), first, "two");
   EXPECT_EQ(second.value, first.value + 1);
@@ -95,17 +95,17 @@ TEST_P(StoreContract, an_update_keeps_when_the_key_was_created) {
   EXPECT_EQ(got->item->modified, second);
 }
 
-TEST_P(StoreContract, an_update_or_delete_that_expects_another_revision_is_a_conflict) {
+TEST_P(StoreContract, an_update_or_delete_at_the_wrong_revision_is_a_conflict) {
   Revision first = waiting().create(key("a"), "one");
   Revision second = waiting().update(key("a"), first, "two");
   EXPECT_EQ(conflict_text(waiting().write({update(key("a"), first, make_blob("three"))})), "0:two");
   EXPECT_EQ(conflict_text(waiting().write({remove(key("a"), first)})), "0:two");
   EXPECT_EQ(conflict_text(waiting().write({update(key("b"), second, make_blob("three"))})), "0:absent");
   EXPECT_EQ(conflict_text(waiting().write({remove(key("b"), second)})), "0:absent");
-  EXPECT_EQ(*waiting().current_revision(), second) << "a conflict takes no revision";
+  EXPECT_EQ(*waiting().current_revision(), second) << "a conflict does not use up a revision";
 }
 
-TEST_P(StoreContract, a_deleted_key_is_gone_and_may_be_created_again) {
+TEST_P(StoreContract, a_deleted_key_is_absent_and_may_be_created_again) {
   Revision first = waiting().create(key("a"), "one");
   Revision deleted = waiting().remove(key("a"), first);
   EXPECT_EQ(deleted.value, first.value + 1);
@@ -142,10 +142,10 @@ TEST_P(StoreContract, a_check_guards_other_keys_and_changes_nothing_itself) {
   EXPECT_EQ(waiting().get(key("a"))->item->modified, a);
   EXPECT_EQ(conflict_text(waiting().write({check(key("a"), b), create(key("c"), make_blob("x"))})), "0:one");
   EXPECT_EQ(conflict_text(waiting().write({create(key("c"), make_blob("x")), check(key("b"), {})})), "1:two");
-  EXPECT_EQ(waiting().commit({check(key("a"), a)}), b) << "a transaction of checks takes no revision";
+  EXPECT_EQ(waiting().commit({check(key("a"), a)}), b) << "a transaction of checks does not use up a revision";
 }
 
-TEST_P(StoreContract, nonsense_is_refused_before_it_is_tried) {
+TEST_P(StoreContract, invalid_transactions_are_rejected_before_they_are_tried) {
   struct Case {
     const char* name;
     Transaction transaction;
@@ -153,13 +153,13 @@ TEST_P(StoreContract, nonsense_is_refused_before_it_is_tried) {
   };
   Case cases[] = {
       {"no operations", {}, ErrorKind::Invalid},
-      {"an empty key", {create("", make_blob("x"))}, ErrorKind::Invalid},
-      {"a NUL in a key", {create(key(std::string_view("a\0b", 3)), make_blob("x"))}, ErrorKind::Invalid},
+      {"empty key", {create("", make_blob("x"))}, ErrorKind::Invalid},
+      {"NUL in a key", {create(key(std::string_view("a\0b", 3)), make_blob("x"))}, ErrorKind::Invalid},
       {"no value", {create(key("a"), nullptr)}, ErrorKind::Invalid},
-      {"an update without a revision", {update(key("a"), {}, make_blob("x"))}, ErrorKind::Invalid},
-      {"a key twice", {create(key("a"), make_blob("x")), check(key("a"), {})}, ErrorKind::Invalid},
-      {"more bytes than etcd takes", {create(key("a"), make_blob(std::string(2 << 20, 'x')))}, ErrorKind::TooLarge},
-      {"more operations than etcd takes", Transaction(129, check(key("a"), {})), ErrorKind::TooLarge},
+      {"update without a revision", {update(key("a"), {}, make_blob("x"))}, ErrorKind::Invalid},
+      {"duplicate key", {create(key("a"), make_blob("x")), check(key("a"), {})}, ErrorKind::Invalid},
+      {"more bytes than etcd allows", {create(key("a"), make_blob(std::string(2 << 20, 'x')))}, ErrorKind::TooLarge},
+      {"more operations than etcd allows", Transaction(129, check(key("a"), {})), ErrorKind::TooLarge},
   };
   for (Case& c : cases) {
     StoreResult<WriteResult> result = waiting().write(c.transaction);
@@ -169,7 +169,7 @@ TEST_P(StoreContract, nonsense_is_refused_before_it_is_tried) {
   EXPECT_EQ(*waiting().current_revision(), base_);
 }
 
-TEST_P(StoreContract, values_are_any_bytes_also_none) {
+TEST_P(StoreContract, values_are_arbitrary_bytes_and_may_be_empty) {
   std::string bytes("\0\xff\x00k8s", 6);
   waiting().create(key("bytes"), bytes);
   Revision empty = waiting().create(key("empty"), "");
@@ -188,7 +188,7 @@ TEST_P(StoreContract, a_value_of_a_megabyte_is_stored) {
   EXPECT_EQ(*waiting().get(key("large"))->item->value, large);
 }
 
-TEST_P(StoreContract, a_range_is_sorted_by_key_and_holds_only_its_prefix) {
+TEST_P(StoreContract, a_range_is_sorted_by_key_and_contains_only_its_prefix) {
   for (const char* k : {"pods/b/x", "pods/a/y", "pods/a/x", "pods/ab", "podsx/a", "pod"}) waiting().create(key(k), k);
   StoreResult<Page> page = waiting().range({.prefix = key("pods/")});
   ASSERT_TRUE(page);
@@ -199,7 +199,7 @@ TEST_P(StoreContract, a_range_is_sorted_by_key_and_holds_only_its_prefix) {
   EXPECT_THAT(names(*waiting().range({.prefix = key("nothing/")})), IsEmpty());
 }
 
-TEST_P(StoreContract, pages_go_on_behind_the_last_key) {
+TEST_P(StoreContract, the_next_page_starts_after_the_last_key) {
   for (int i = 0; i < 10; ++i) waiting().create(key("k" + std::to_string(i)), "v");
   RangeRequest request{.prefix = root_, .limit = 4, .count = true};
   StoreResult<Page> first = waiting().range(request);
@@ -218,10 +218,10 @@ TEST_P(StoreContract, pages_go_on_behind_the_last_key) {
   EXPECT_THAT(names(*third), ElementsAre("k8", "k9"));
   EXPECT_FALSE(third->more);
   request.limit = 2;
-  EXPECT_FALSE(waiting().range(request)->more) << "exactly the limit is not more";
+  EXPECT_FALSE(waiting().range(request)->more) << "exactly the limit means no more";
 }
 
-TEST_P(StoreContract, a_range_of_keys_carries_no_values) {
+TEST_P(StoreContract, a_keys_only_range_has_no_values) {
   Revision a = waiting().create(key("a"), "one");
   StoreResult<Page> page = waiting().range({.prefix = root_, .keys_only = true});
   ASSERT_EQ(page->items.size(), 1u);
@@ -229,7 +229,7 @@ TEST_P(StoreContract, a_range_of_keys_carries_no_values) {
   EXPECT_EQ(page->items[0].modified, a);
 }
 
-TEST_P(StoreContract, a_range_at_a_revision_shows_what_was_there) {
+TEST_P(StoreContract, a_range_at_a_revision_shows_the_state_at_that_revision) {
   Revision a1 = waiting().create(key("a"), "a1");
   Revision b1 = waiting().create(key("b"), "b1");
   Revision a2 = waiting().update(key("a"), a1, "a2");
@@ -257,13 +257,13 @@ TEST_P(StoreContract, a_range_finds_its_version_in_a_long_history) {
   EXPECT_EQ(*waiting().range({.prefix = root_, .at = revisions[3]})->items.at(0).value, "3");
 }
 
-TEST_P(StoreContract, a_revision_that_was_not_reached_cannot_be_read) {
+TEST_P(StoreContract, a_future_revision_cannot_be_read) {
   StoreResult<Page> page = waiting().range({.prefix = root_, .at = {base_.value + 1000}});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().kind, ErrorKind::FutureRevision) << page.error().message;
 }
 
-TEST_P(StoreContract, compaction_forgets_what_was_before_and_keeps_what_is) {
+TEST_P(StoreContract, compaction_removes_old_versions_and_keeps_current_ones) {
   Revision a1 = waiting().create(key("a"), "a1");
   Revision b1 = waiting().create(key("b"), "b1");
   Revision a2 = waiting().update(key("a"), a1, "a2");
@@ -276,7 +276,7 @@ TEST_P(StoreContract, compaction_forgets_what_was_before_and_keeps_what_is) {
   EXPECT_EQ(*waiting().get(key("a"))->item->value, "a3");
   EXPECT_EQ(waiting().get(key("a"))->item->created, a1);
 
-  EXPECT_EQ(waiting().compact(b2).error().kind, ErrorKind::Compacted) << "once is enough";
+  EXPECT_EQ(waiting().compact(b2).error().kind, ErrorKind::Compacted) << "already compacted";
   EXPECT_EQ(waiting().compact({a3.value + 100}).error().kind, ErrorKind::FutureRevision);
 
   auto after = store().watch({root_, b2});
@@ -285,7 +285,7 @@ TEST_P(StoreContract, compaction_forgets_what_was_before_and_keeps_what_is) {
   StoreResult<WatchBatch> batch = next(*before);
   ASSERT_FALSE(batch);
   EXPECT_EQ(batch.error().kind, ErrorKind::Compacted) << batch.error().message;
-  EXPECT_EQ(next(*before).error().kind, ErrorKind::Compacted) << "and it stays so";
+  EXPECT_EQ(next(*before).error().kind, ErrorKind::Compacted) << "and every further call returns the same";
   EXPECT_FALSE(waiting().get(key("b"))->item);
   waiting().create(key("b"), "again");
 }
@@ -313,7 +313,7 @@ TEST_P(StoreContract, a_watcher_sees_only_its_range) {
   EXPECT_THAT(describe_all(take(*watcher, 2)), ElementsAre("+pods/a@2=yes", "+pods/b@4=yes"));
 }
 
-TEST_P(StoreContract, a_watcher_started_in_the_past_gets_history_and_then_the_present) {
+TEST_P(StoreContract, a_watcher_started_in_the_past_gets_history_and_then_new_changes) {
   Revision r1 = waiting().create(key("a"), "1");
   Revision r2 = waiting().update(key("a"), r1, "2");
   waiting().remove(key("a"), r2);
@@ -334,7 +334,7 @@ TEST_P(StoreContract, a_transaction_arrives_in_one_batch) {
   EXPECT_EQ(batch->revision, revision);
 }
 
-TEST_P(StoreContract, a_watcher_without_a_start_begins_now_and_says_when_that_is) {
+TEST_P(StoreContract, a_watcher_without_a_start_begins_now_and_reports_the_revision) {
   Revision before = waiting().create(key("a"), "1");
   auto watcher = store().watch({root_, {}});
   StoreResult<WatchBatch> first = next(*watcher);
@@ -345,7 +345,7 @@ TEST_P(StoreContract, a_watcher_without_a_start_begins_now_and_says_when_that_is
   EXPECT_THAT(describe_all(take(*watcher, 1)), ElementsAre("+b@2=2"));
 }
 
-TEST_P(StoreContract, a_watcher_started_in_the_future_waits_for_what_comes_after) {
+TEST_P(StoreContract, a_watcher_started_in_the_future_gets_only_changes_after_that) {
   auto watcher = store().watch({root_, {base_.value + 2}});
   waiting().create(key("a"), "1");
   waiting().create(key("b"), "2");
@@ -353,16 +353,16 @@ TEST_P(StoreContract, a_watcher_started_in_the_future_waits_for_what_comes_after
   EXPECT_THAT(describe_all(take(*watcher, 1)), ElementsAre("+c@3=3"));
 }
 
-TEST_P(StoreContract, progress_comes_when_asked_for_and_covers_what_was_written_elsewhere) {
+TEST_P(StoreContract, progress_is_reported_on_request_and_covers_writes_outside_the_range) {
   if (!waiting().status()->progress_is_exact) {
-    // An etcd before 3.4.31 (Debian's is 3.4.23) may report progress before the events it covers. It must say so, and
-    // readers go to the store instead; no other engine may.
+    // An etcd before 3.4.31 (Debian's is 3.4.23) may report progress before the events it covers. Its status must say
+    // so, and readers use the store instead; no other engine may.
     EXPECT_EQ(std::string_view(GetParam().name).substr(0, 4), "etcd");
     return;
   }
   auto watcher = store().watch({root_ + "nothing-here/", base_});
   Revision elsewhere = waiting().create(key("a"), "1");
-  // An engine may answer with where its stream stands; asking until it is there must end.
+  // An engine may respond with the current position of its stream; repeated requests must reach the revision.
   for (int i = 0; i < 100; ++i) {
     watcher->request_progress();
     StoreResult<WatchBatch> batch = next(*watcher);
@@ -373,7 +373,7 @@ TEST_P(StoreContract, progress_comes_when_asked_for_and_covers_what_was_written_
   ADD_FAILURE() << "progress never reached " << elsewhere.value;
 }
 
-TEST_P(StoreContract, progress_never_claims_more_than_was_delivered) {
+TEST_P(StoreContract, progress_never_exceeds_what_was_delivered) {
   auto watcher = store().watch({root_, base_});
   Revision last = base_;
   for (int i = 0; i < 50; ++i) {
@@ -393,7 +393,7 @@ TEST_P(StoreContract, progress_never_claims_more_than_was_delivered) {
   }
 }
 
-TEST_P(StoreContract, a_destroyed_watcher_answers_what_is_pending) {
+TEST_P(StoreContract, destroying_a_watcher_completes_the_pending_call) {
   auto watcher = store().watch({root_, base_});
   StoreResult<WatchBatch> result = WatchBatch{};
   bool called = false;
@@ -430,7 +430,7 @@ TEST_P(StoreContract, closing_the_store_ends_its_watchers) {
   EXPECT_EQ(late.error().kind, ErrorKind::Closed);
 }
 
-TEST_P(StoreContract, a_watcher_that_was_away_for_long_misses_nothing) {
+TEST_P(StoreContract, a_watcher_that_falls_far_behind_misses_nothing) {
   auto watcher = store().watch({root_, base_});
   constexpr int kWrites = 300;
   std::string padding(30000, 'x');  // More than is kept in memory.
@@ -445,7 +445,7 @@ TEST_P(StoreContract, a_watcher_that_was_away_for_long_misses_nothing) {
   }
 }
 
-TEST_P(StoreContract, independent_transactions_are_handed_over_together) {
+TEST_P(StoreContract, independent_transactions_are_submitted_together) {
   waiting().create(key("taken"), "x");
   std::vector<Transaction> many;
   for (int i = 0; i < 200; ++i) many.push_back({create(key("k" + std::to_string(i)), make_blob("v"))});
@@ -459,13 +459,13 @@ TEST_P(StoreContract, independent_transactions_are_handed_over_together) {
     ASSERT_TRUE(results[i]);
     revisions.insert(std::get<Committed>(*results[i]).revision.value);
   }
-  EXPECT_EQ(revisions.size(), 200u) << "a revision each";
+  EXPECT_EQ(revisions.size(), 200u) << "one revision per transaction";
   EXPECT_EQ(*revisions.rbegin() - *revisions.begin(), 199u);
   EXPECT_EQ(conflict_text(results[200]), "0:x");
   EXPECT_EQ(waiting().range({.prefix = root_, .limit = 1, .count = true})->count, 201u);
 }
 
-TEST_P(StoreContract, a_key_with_a_ttl_deletes_itself_and_watchers_are_told) {
+TEST_P(StoreContract, a_key_with_a_ttl_expires_and_watchers_are_notified) {
   auto watcher = store().watch({root_, base_});
   waiting().commit({create(key("event"), make_blob("e"), std::chrono::seconds(1))});
   EXPECT_TRUE(waiting().get(key("event"))->item);
@@ -474,10 +474,10 @@ TEST_P(StoreContract, a_key_with_a_ttl_deletes_itself_and_watchers_are_told) {
   EXPECT_FALSE(waiting().get(key("event"))->item);
 }
 
-TEST_P(StoreContract, a_write_without_a_ttl_takes_the_old_one_away) {
+TEST_P(StoreContract, a_write_without_a_ttl_removes_the_old_ttl) {
   Revision r = waiting().commit({create(key("stays"), make_blob("1"), std::chrono::seconds(1))});
   waiting().update(key("stays"), r, "2");
-  // A TTL of one second is in the same lease or sweep: once this one is gone, the other would be gone too.
+  // The same TTL means the same lease or sweep: if the first key still had its TTL, both would be deleted together.
   Revision marker = waiting().commit({create(key("goes"), make_blob("x"), std::chrono::seconds(1))});
   auto watcher = store().watch({key("goes"), marker});
   engine_->pass(std::chrono::seconds(2));
@@ -486,7 +486,7 @@ TEST_P(StoreContract, a_write_without_a_ttl_takes_the_old_one_away) {
   EXPECT_EQ(*waiting().get(key("stays"))->item->value, "2");
 }
 
-TEST_P(StoreContract, status_names_the_engine_and_where_it_stands) {
+TEST_P(StoreContract, status_reports_the_engine_and_its_revision) {
   Revision r = waiting().create(key("a"), "1");
   StoreResult<Status> status = waiting().status();
   ASSERT_TRUE(status);
@@ -496,7 +496,7 @@ TEST_P(StoreContract, status_names_the_engine_and_where_it_stands) {
   EXPECT_GT(status->db_bytes, 0u);
 }
 
-TEST_P(StoreContract, many_writers_of_one_counter_lose_no_increment) {
+TEST_P(StoreContract, concurrent_increments_of_one_counter_are_not_lost) {
   constexpr int kThreads = 8, kIncrements = 25;
   auto watcher = store().watch({root_, base_});
   waiting().create(key("counter"), "0");
@@ -523,7 +523,7 @@ TEST_P(StoreContract, many_writers_of_one_counter_lose_no_increment) {
   }
 }
 
-TEST_P(StoreContract, a_read_after_an_answered_write_sees_it_whoever_reads) {
+TEST_P(StoreContract, a_read_after_an_acknowledged_write_sees_it) {
   Revision r = waiting().create(key("a"), "0");
   for (int i = 1; i < 200; ++i) {
     r = waiting().update(key("a"), r, std::to_string(i));

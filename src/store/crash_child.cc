@@ -1,5 +1,5 @@
-// The victim of the crash test: opens the store in argv[1], writes with several writers for as long as it lives, and
-// prints "<key> <revision>" (0: deleted) for each write after it was acknowledged.
+// The process that the crash test kills: opens the store in argv[1], writes with several writers until it is killed,
+// and prints "<key> <revision>" (0 if deleted) for each write after it was acknowledged.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -38,7 +38,7 @@ void go(Store& store, Writer& writer, int number) {
     }
     Revision revision = removing ? Revision{} : std::get<Committed>(*result).revision;
     writer.keys[key] = revision;
-    // One write(2) for each line, so that a killed process leaves whole lines.
+    // One write(2) per line, so that a killed process leaves only whole lines.
     std::string line = key + " " + std::to_string(revision.value) + "\n";
     if (::write(1, line.data(), line.size()) < 0) ::_exit(4);
     go(store, writer, number);

@@ -1,4 +1,4 @@
-// Kills a process that writes, at random moments, and looks at what it left.
+// Kills a writing process at random moments, and checks the state of its store.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "store/test_support.h"
 
 namespace holdfast::store::testing {
@@ -46,7 +47,7 @@ class Victim {
     process_ = 0;
   }
   bool was_killed() const { return WIFSIGNALED(status_); }
-  // The next line; empty: there is none.
+  // The next line; empty if there is none.
   std::string line() {
     char text[512];
     if (!std::fgets(text, sizeof text, lines_)) return "";
@@ -60,10 +61,10 @@ class Victim {
   std::FILE* lines_ = nullptr;
 };
 
-TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
+TEST(RocksCrash, a_killed_process_loses_no_acknowledged_write) {
   const char* asked = std::getenv("HOLDFAST_CRASH_ROUNDS");
   int rounds = asked ? std::atoi(asked) : 5;
-  TemporaryFolder folder;
+  TestFolder folder;
   std::random_device device;
   uint64_t seed = device();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -75,7 +76,7 @@ TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
     {
       Victim victim(folder.path(), random());
       ASSERT_EQ(victim.line(), "ready");
-      // The pipe is read while the victim lives, or it would wait for us.
+      // The pipe is read while the process runs, so that it never blocks on a full pipe.
       auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 150'000);
       auto note = [&](const std::string& line) {
         std::istringstream words(line);
@@ -91,7 +92,7 @@ TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
         note(line);
       }
       victim.kill();
-      ASSERT_TRUE(victim.was_killed()) << "it ended by itself";
+      ASSERT_TRUE(victim.was_killed()) << "the process exited by itself";
       for (std::string line; !(line = victim.line()).empty();) note(line);
     }
     RocksOptions options;
@@ -102,10 +103,10 @@ TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
     StoreResult<Page> page = Waiting(**store).range({.prefix = "/load/"});
     ASSERT_TRUE(page) << page.error().message;
     for (const KeyValue& item : page->items) {
-      EXPECT_EQ(item.value->substr(0, item.value->find(' ')), item.key) << "half a write";
+      EXPECT_EQ(item.value->substr(0, item.value->find(' ')), item.key) << "partial write";
       found[item.key] = item.modified.value;
     }
-    // Each writer has one write in progress: of its keys one may have gone on, be it to a newer state or to none.
+    // Each writer has one write in flight: one of its keys may have advanced to a newer state or to a delete.
     std::map<std::string, int> gone_on;
     for (const auto& [key, revision] : acked) {
       uint64_t now = found.contains(key) ? found[key] : 0;
@@ -119,8 +120,8 @@ TEST(RocksCrash, a_killed_process_loses_nothing_it_acknowledged) {
   EXPECT_GT(acknowledged, 20u * static_cast<size_t>(rounds));
 }
 
-TEST(RocksCrash, a_second_process_is_refused_and_told_who_has_the_store) {
-  TemporaryFolder folder;
+TEST(RocksCrash, a_second_process_is_rejected_with_the_pid_of_the_owner) {
+  TestFolder folder;
   Victim owner(folder.path(), 1);
   ASSERT_EQ(owner.line(), "ready");
   RocksOptions options;

@@ -11,7 +11,7 @@
 namespace holdfast::store::etcd {
 namespace {
 
-// etcd answers these before the request reaches the log; gRPC says the first when it never had a connection.
+// etcd returns these before the request reaches the log; the first comes from gRPC if it never had a connection.
 bool never_sent(const grpc::Status& status) {
   const std::string& text = status.error_message();
   auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
@@ -25,14 +25,14 @@ StoreResult<std::string> read_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// gRPC runs callbacks on threads that it ends with the last channel that used them, also when that channel is destroyed
-// by one of these threads, which then waits for itself. One channel that leads nowhere and is never destroyed keeps
-// them.
+// gRPC runs callbacks on threads that it joins with the last channel that used them, even if that channel is destroyed
+// on one of these threads, which then waits for itself. One channel that connects nowhere and is never destroyed keeps
+// the threads alive.
 void prepare_grpc() {
   static std::once_flag once;
   std::call_once(once, [] {
     gpr_set_log_function(
-        [](gpr_log_func_args*) {});  // What matters reaches us as a status; the rest is not the user's.
+        [](gpr_log_func_args*) {});  // Relevant errors reach us as a status; the rest does not concern users.
     struct Nowhere {
       std::shared_ptr<grpc::Channel> channel =
           grpc::CreateChannel("unix:/nonexistent/holdfast", grpc::InsecureChannelCredentials());
@@ -75,12 +75,12 @@ StoreError from_grpc(const grpc::Status& status, Repeat repeat, const std::strin
   }
 }
 
-bool worth_repeating(const grpc::Status& status, Repeat repeat) {
+bool is_retryable(const grpc::Status& status, Repeat repeat) {
   return repeat == Repeat::Freely ? status.error_code() == grpc::StatusCode::UNAVAILABLE : never_sent(status);
 }
 
 std::chrono::milliseconds repeat_delay() {
-  // kube-apiserver's 25 ms give or take a tenth.
+  // 25 ms plus or minus ten percent, like kube-apiserver.
   thread_local std::minstd_rand random(std::random_device{}());
   return std::chrono::milliseconds(23 + random() % 5);
 }
@@ -108,11 +108,11 @@ StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(given.keepalive_timeout.count()));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // How long one attempt may take: a busy etcd needs its time to answer, but a host that is gone must leave enough of a
-  // request's time for the next endpoint.
+  // Limits one attempt to connect: a busy etcd takes time to respond, but an unreachable host must leave enough of the
+  // request timeout for the next endpoint.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(given.request_timeout.count() / 3));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // Ours know which requests may be repeated.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // Our own retries know which requests may be repeated.
   arguments.SetMaxReceiveMessageSize(-1);
   for (const std::string& url : given.endpoints) {
     auto stubs = std::make_unique<Stubs>();
@@ -142,7 +142,7 @@ StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options) {
 }
 
 void Client::failed(size_t endpoint) {
-  // Only the call that used it switches: a hundred calls that fail together change the endpoint once.
+  // Only if the endpoint is still current: a hundred calls that fail together switch once.
   endpoint_.compare_exchange_strong(endpoint, (endpoint + 1) % stubs_.size());
 }
 
@@ -183,7 +183,7 @@ struct Client::Timer final : Client::Operation {
 void Client::after(std::chrono::milliseconds time, std::function<void(bool)> done) {
   auto timer = std::make_shared<Timer>();
   if (!enter(timer)) return done(false);
-  // The alarm keeps its callback permanently; the set of operations keeps the timer until it has run.
+  // The alarm never releases its callback; the set of operations keeps the timer alive until it has fired.
   timer->alarm.Set(std::chrono::system_clock::now() + time,
                    [self = shared_from_this(), weak = std::weak_ptr(timer), done = std::move(done)](bool fired) {
                      std::shared_ptr<Timer> alive = weak.lock();
@@ -192,8 +192,8 @@ void Client::after(std::chrono::milliseconds time, std::function<void(bool)> don
                    });
 }
 
-// One round of asking: the first answer is passed on, the rest only tells whether progress can be trusted.
-void Client::learn_versions(Callback<pb::StatusResponse> done) {
+// The first response is passed on; the others only determine whether progress is reliable.
+void Client::query_versions(Callback<pb::StatusResponse> done) {
   struct Round {
     std::mutex mutex;
     size_t left;
@@ -219,7 +219,7 @@ void Client::learn_versions(Callback<pb::StatusResponse> done) {
       --round->left;
       if (status.ok()) {
         round->exact = round->exact && etcd_progress_is_exact(response->version());
-        // A member that does not answer is checked when it does; until then the others decide.
+        // A member that does not respond is checked when it does; until then the others decide.
         self->progress_exact_ = round->exact;
         if (!std::exchange(round->answered, true)) first = std::move(round->done);
       } else if (round->left == 0 && !round->answered) {

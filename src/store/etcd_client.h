@@ -1,4 +1,4 @@
-// Calls to an etcd cluster: endpoints, failover, retries, closing. Private to the etcd module.
+// RPCs to an etcd cluster: endpoints, failover, retries, shutdown. Private to the etcd module.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -20,13 +20,13 @@ namespace holdfast::store::etcd {
 
 namespace pb = ::etcdserverpb;
 
-// Whether a call may be sent again when it is not known to have failed.
+// Whether a request may be sent again when it is not known to have failed.
 enum class Repeat : uint8_t {
   Freely,    // Reads.
-  IfUnsent,  // Writes: only when etcd certainly did not see it.
+  IfUnsent,  // Writes: only if etcd certainly has not seen the request.
 };
 
-// What a failed call means to the caller. `repeat` decides whether a broken connection leaves a write in doubt.
+// Maps a failed call to an error. `repeat` decides whether a broken connection makes the outcome of a write unknown.
 StoreError from_grpc(const grpc::Status& status, Repeat repeat, const std::string& endpoint);
 
 struct Stubs {
@@ -45,8 +45,8 @@ class Client : public std::enable_shared_from_this<Client> {
 
   const EtcdOptions& options() const { return options_; }
 
-  // Sends a request to the endpoint in use, and to others when that fails, until the request timeout.
-  // `start(stubs, context, request, response, done)` is the generated method. `done` gets what came back.
+  // Sends a request to the current endpoint, and to others if that fails, until the request timeout. `start(stubs,
+  // context, request, response, done)` is the generated method. `done` receives the response.
   template <class Request, class Response, class Start>
   void call(Request request, Repeat repeat, Start start, std::function<void(StoreResult<Response*>)> done) {
     auto operation = std::make_shared<Call<Request, Response, Start>>(shared_from_this(), std::move(request), repeat,
@@ -55,30 +55,30 @@ class Client : public std::enable_shared_from_this<Client> {
     operation->attempt();
   }
 
-  // Calls back after this time, or earlier with false when the client is closed.
+  // Calls back after this time, or earlier with false if the client is closed.
   void after(std::chrono::milliseconds time, std::function<void(bool)> done);
 
-  // The endpoint in use, and word that it failed.
+  // The current endpoint; failed() switches to the next one.
   size_t endpoint() const { return endpoint_.load(); }
   void failed(size_t endpoint);
   Stubs& stubs(size_t endpoint) { return *stubs_[endpoint]; }
   size_t endpoints() const { return stubs_.size(); }
 
   bool progress_exact() const { return progress_exact_; }
-  // Asks every endpoint for its version; calls back with the first answer, or why there was none.
-  void learn_versions(Callback<pb::StatusResponse> done);
+  // Asks every endpoint for its version; calls back with the first response, or with the error if there is none.
+  void query_versions(Callback<pb::StatusResponse> done);
 
-  // Things that must be told to stop, and waited for, when the client is closed.
+  // Something to cancel, and to wait for, when the client is closed.
   class Operation {
    public:
     virtual ~Operation() = default;
     virtual void cancel() = 0;
   };
-  // False: the client is closed and the operation must not start.
+  // False if the client is closed; the operation must then not start.
   bool enter(std::shared_ptr<Operation> operation);
   void leave(const std::shared_ptr<Operation>& operation);
   bool closed() const;
-  // Cancels everything and waits until all of it has been answered.
+  // Cancels all operations and waits until their callbacks have run.
   void close();
 
  private:
@@ -99,8 +99,8 @@ class Client : public std::enable_shared_from_this<Client> {
   bool closed_ = false;
 };
 
-// Whether another endpoint, or the same one a little later, may do better.
-bool worth_repeating(const grpc::Status& status, Repeat repeat);
+// Whether a retry on another endpoint, or on the same one a little later, may succeed.
+bool is_retryable(const grpc::Status& status, Repeat repeat);
 std::chrono::milliseconds repeat_delay();
 
 template <class Request, class Response, class Start>
@@ -130,7 +130,7 @@ struct Client::Call final : Client::Operation, std::enable_shared_from_this<Call
     std::shared_ptr<Call> self = this->shared_from_this();
     bool closing = client->closed();
     bool again =
-        !closing && worth_repeating(status, repeat) && std::chrono::system_clock::now() + repeat_delay() < deadline;
+        !closing && is_retryable(status, repeat) && std::chrono::system_clock::now() + repeat_delay() < deadline;
     if (!status.ok() && !closing) {
       if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
@@ -138,7 +138,7 @@ struct Client::Call final : Client::Operation, std::enable_shared_from_this<Call
       }
     }
     if (again) {
-      // An operation of its own: this one leaves below, while the next may have begun.
+      // A separate operation: this one leaves below, possibly after the next has begun.
       auto next = std::make_shared<Call>(client, std::move(request), repeat, std::move(start), std::move(done));
       next->deadline = deadline;
       client->after(repeat_delay(), [next](bool fired) {

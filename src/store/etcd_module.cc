@@ -19,7 +19,7 @@ std::vector<std::string> module_candidates(const EtcdOptions& options) {
   if (!failed) {
     candidates.push_back((program / kModuleFile).string());
     candidates.push_back((program / HOLDFAST_MODULES / kModuleFile).string());  // Installed.
-    candidates.push_back((program / "../lib" / kModuleFile).string());          // Built.
+    candidates.push_back((program / "../lib" / kModuleFile).string());          // Build tree.
   }
   candidates.emplace_back(kModuleFile);
   return candidates;
@@ -31,7 +31,7 @@ StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) {
   void* module = nullptr;
   std::string tried;
   for (const std::string& path : module_candidates(options)) {
-    // Never unloaded: its threads may outlive the last store for a moment.
+    // Never unloaded: its threads may briefly outlive the last store.
     module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module) break;
     tried += std::string(tried.empty() ? "" : "; ") + ::dlerror();
@@ -40,9 +40,9 @@ StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) {
   auto* version = reinterpret_cast<etcd::ModuleVersionFunction*>(::dlsym(module, "holdfast_etcd_module_version"));
   auto* open = reinterpret_cast<etcd::OpenFunction*>(::dlsym(module, "holdfast_open_etcd"));
   if (!version || !open || std::strcmp(version(), etcd::kModuleVersion) != 0) {
-    return StoreError{ErrorKind::Invalid,
-                      std::string("the etcd engine found is of another version than this program: ") +
-                          (version ? version() : "unknown") + " instead of " + etcd::kModuleVersion};
+    return StoreError{ErrorKind::Invalid, std::string("the etcd engine does not match the version of this program: ") +
+                                              (version ? version() : "unknown") + " instead of " +
+                                              etcd::kModuleVersion};
   }
   StoreResult<std::unique_ptr<Store>> result = StoreError{};
   open(&options, &result);

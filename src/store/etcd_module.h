@@ -1,4 +1,4 @@
-// What the program and the etcd module (libholdfast_etcd.so) agree on. Private to store.
+// The interface between the program and the etcd module (libholdfast_etcd.so). Private to store.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace holdfast::store::etcd {
 
-// Both sides are compiled from the same headers or they do not talk.
+// Both sides must be compiled from the same headers.
 inline constexpr const char* kModuleVersion = "holdfast-etcd-1 " HOLDFAST_VERSION;
 
 using ModuleVersionFunction = const char*();

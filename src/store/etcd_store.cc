@@ -1,4 +1,4 @@
-// The etcd engine, built as a separate shared library: gRPC is loaded only when an etcd is used.
+// The etcd engine, built as a separate shared library: gRPC is loaded only if etcd is used.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -34,8 +34,8 @@ KeyValue take(pb::KeyValue& from, bool keys_only) {
   return item;
 }
 
-// Leases for TTLs, shared by many keys as kube-apiserver does: a lease lives a little longer than asked for and is
-// used for as long as it has at least the TTL left.
+// Leases for TTLs, shared by many keys as in kube-apiserver: a lease lasts a little longer than the TTL and is reused
+// while it has at least the TTL left.
 class Leases : public std::enable_shared_from_this<Leases> {
  public:
   explicit Leases(std::shared_ptr<Client> client) : client_(std::move(client)) {}
@@ -56,7 +56,7 @@ class Leases : public std::enable_shared_from_this<Leases> {
     grant(ttl);
   }
 
-  // The lease ended before its time, because etcd was restored or someone revoked it.
+  // The lease expired early, because etcd was restored or the lease was revoked.
   void forget(std::chrono::seconds ttl) {
     std::lock_guard lock(mutex_);
     leases_[ttl.count()].id = 0;
@@ -103,11 +103,11 @@ class Leases : public std::enable_shared_from_this<Leases> {
 
   const std::shared_ptr<Client> client_;
   std::mutex mutex_;
-  std::map<int64_t, Lease> leases_;  // By TTL: there are few different ones.
+  std::map<int64_t, Lease> leases_;  // By TTL; there are only a few.
 };
 
-// Compaction as all API servers on one etcd share it: the key's version counts the compactions; the server that moves
-// it from the version it last saw may compact, to the revision it saw then.
+// Compaction shared by all API servers on one etcd: the version of a key counts the compactions; the server that
+// advances it from the version it last saw may compact, up to the revision it saw then.
 class Compactor : public std::enable_shared_from_this<Compactor> {
  public:
   static constexpr const char* kKey = "compact_rev_key";
@@ -138,7 +138,7 @@ class Compactor : public std::enable_shared_from_this<Compactor> {
   }
 
   void answered(StoreResult<pb::TxnResponse*> response) {
-    if (!response) return schedule();  // Another server, or we the next time.
+    if (!response) return schedule();  // Another server, or this one next time.
     const pb::TxnResponse& answer = **response;
     int64_t compact_at = 0;
     if (answer.succeeded()) {
@@ -159,7 +159,7 @@ class Compactor : public std::enable_shared_from_this<Compactor> {
   }
 
   const std::shared_ptr<Client> client_;
-  // One run at a time.
+  // Only one run at a time.
   int64_t seen_version_ = 0;
   int64_t seen_revision_ = 0;
 };
@@ -221,7 +221,7 @@ class EtcdStore final : public Store {
   void write_all(std::vector<Transaction> transactions,
                  std::function<void(std::vector<StoreResult<WriteResult>>)> done) override {
     if (transactions.empty()) return done({});
-    // etcd batches what is in progress together; here we only bound how much that is.
+    // etcd batches concurrent requests itself; here we only limit their number.
     struct All {
       std::mutex mutex;
       std::vector<Transaction> transactions;
@@ -277,7 +277,7 @@ class EtcdStore final : public Store {
   }
 
   void status(Callback<Status> done) override {
-    // The revision and the last shared compaction from a linearizable read, the rest from any member.
+    // The revision and the last shared compaction come from a linearizable read, the rest from any member.
     get(Compactor::kKey, [client = client_, done = std::move(done)](StoreResult<Got> got) {
       if (!got) return done(got.take_error());
       Status status;
@@ -287,7 +287,7 @@ class EtcdStore final : public Store {
         const std::string& text = *got->item->value;
         std::from_chars(text.data(), text.data() + text.size(), status.compacted.value);
       }
-      client->learn_versions([client, status, done](StoreResult<pb::StatusResponse> response) mutable {
+      client->query_versions([client, status, done](StoreResult<pb::StatusResponse> response) mutable {
         if (!response) return done(response.take_error());
         status.version = response->version();
         status.db_bytes = static_cast<uint64_t>(response->dbsize());
@@ -298,12 +298,12 @@ class EtcdStore final : public Store {
   }
 
  private:
-  // One transaction in progress: first the leases it needs, then the transaction itself.
+  // One transaction in progress: first obtains the leases it needs, then sends the transaction.
   struct Pending : std::enable_shared_from_this<Pending> {
     std::shared_ptr<Client> client;
     std::shared_ptr<Leases> leases;
     Transaction transaction;
-    std::map<int64_t, int64_t> granted;  // TTL to lease.
+    std::map<int64_t, int64_t> granted;  // From TTL to lease.
     Callback<WriteResult> done;
     bool granted_again = false;
 
@@ -369,7 +369,7 @@ class EtcdStore final : public Store {
         if (!kvs.empty()) conflict.current = take(kvs[0], false);
         return done(WriteResult(std::move(conflict)));
       }
-      done(StoreError{ErrorKind::Internal, "etcd refused a transaction whose conditions all hold"});
+      done(StoreError{ErrorKind::Internal, "etcd rejected a transaction although all of its conditions hold"});
     }
   };
 
@@ -380,9 +380,9 @@ class EtcdStore final : public Store {
 StoreResult<std::unique_ptr<Store>> open(const EtcdOptions& options) {
   StoreResult<std::shared_ptr<Client>> client = Client::make(options);
   if (!client) return client.take_error();
-  // Waits: this is the one moment when no one can be served before etcd answers.
+  // Blocks: before etcd responds, no request can be served anyway.
   auto answered = std::make_shared<std::promise<StoreResult<Unit>>>();
-  (*client)->learn_versions([answered](StoreResult<pb::StatusResponse> response) {
+  (*client)->query_versions([answered](StoreResult<pb::StatusResponse> response) {
     if (response) return answered->set_value(Unit{});
     answered->set_value(response.take_error());
   });

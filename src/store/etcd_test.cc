@@ -1,11 +1,11 @@
-// What only an etcd over a network can do: lose its leader, restart, want certificates, be compacted by others.
+// What only happens with an etcd over a network: leader changes, restarts, TLS, compaction by others.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <set>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "store/rules.h"
 #include "store/test_etcd.h"
 #include "store/test_support.h"
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(EtcdVersions, progress_is_trusted_only_where_it_cannot_overtake_events) {
+TEST(EtcdVersions, progress_is_exact_only_in_fixed_versions) {
   struct Case {
     const char* version;
     bool exact;
@@ -25,7 +25,7 @@ TEST(EtcdVersions, progress_is_trusted_only_where_it_cannot_overtake_events) {
   for (const Case& c : cases) EXPECT_EQ(etcd_progress_is_exact(c.version), c.exact) << c.version;
 }
 
-TEST(EtcdModule, a_missing_module_is_named) {
+TEST(EtcdModule, errors_name_a_missing_module) {
   EtcdOptions options = etcd_options({"http://127.0.0.1:1"});
   options.module_path = "/nonexistent/libholdfast_etcd.so";
   StoreResult<std::unique_ptr<Store>> store = open_etcd(options);
@@ -33,7 +33,7 @@ TEST(EtcdModule, a_missing_module_is_named) {
   EXPECT_THAT(store.error().message, HasSubstr("/nonexistent/libholdfast_etcd.so"));
 }
 
-TEST(EtcdModule, endpoints_that_are_no_urls_or_do_not_answer_are_named) {
+TEST(EtcdModule, errors_name_invalid_or_unreachable_endpoints) {
   StoreResult<std::unique_ptr<Store>> store = open_etcd(etcd_options({"127.0.0.1:2379"}));
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::Invalid);
@@ -50,7 +50,7 @@ class EtcdTest : public ::testing::Test {
   void SetUp() override { ASSERT_TRUE(EtcdProcess::installed()) << "etcd is not installed; run ./dev setup"; }
 };
 
-TEST_F(EtcdTest, a_dead_endpoint_is_passed_over) {
+TEST_F(EtcdTest, a_dead_endpoint_is_skipped) {
   EtcdProcess etcd;
   auto store = open_etcd_at({"http://127.0.0.1:" + std::to_string(free_port()), etcd.url()});
   Waiting waiting(*store);
@@ -58,7 +58,7 @@ TEST_F(EtcdTest, a_dead_endpoint_is_passed_over) {
   EXPECT_EQ(waiting.get("/a")->item->modified, r);
 }
 
-TEST_F(EtcdTest, a_watcher_goes_on_where_it_stood_when_etcd_restarts) {
+TEST_F(EtcdTest, a_watcher_continues_at_its_position_when_etcd_restarts) {
   EtcdProcess etcd;
   auto store = open_etcd_at({etcd.url()});
   Waiting waiting(*store);
@@ -68,7 +68,7 @@ TEST_F(EtcdTest, a_watcher_goes_on_where_it_stood_when_etcd_restarts) {
   for (int i = 2; i < 5; ++i) {
     etcd.kill();
     etcd.start();
-    // A write that meets the dying connection is in doubt: only reading tells whether it happened.
+    // The outcome of a write on the breaking connection is unknown: only a read tells whether it happened.
     for (std::string value = std::to_string(i); true;) {
       StoreResult<WriteResult> result = waiting.write({update("/a", r, make_blob(value))});
       StoreResult<Got> got = waiting.get("/a");
@@ -84,7 +84,7 @@ TEST_F(EtcdTest, a_watcher_goes_on_where_it_stood_when_etcd_restarts) {
   }
 }
 
-TEST_F(EtcdTest, a_watcher_learns_by_itself_that_others_wrote) {
+TEST_F(EtcdTest, a_watcher_receives_unsolicited_progress) {
   EtcdProcess etcd({.more_flags = {"--experimental-watch-progress-notify-interval=100ms"}});
   auto store = open_etcd_at({etcd.url()});
   Waiting waiting(*store);
@@ -102,7 +102,7 @@ TEST_F(EtcdTest, a_watcher_learns_by_itself_that_others_wrote) {
   }
 }
 
-TEST_F(EtcdTest, nothing_is_lost_when_the_leader_of_three_is_killed) {
+TEST_F(EtcdTest, nothing_is_lost_when_the_leader_of_a_cluster_is_killed) {
   std::string cluster;
   std::vector<EtcdProcess::Member> members;
   for (const char* name : {"one", "two", "three"}) {
@@ -148,10 +148,10 @@ TEST_F(EtcdTest, nothing_is_lost_when_the_leader_of_three_is_killed) {
     size_t before = count();
     for (int i = 0; i < 3000 && count() < before + more; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_GE(count(), before + more) << "writing goes on";
+    EXPECT_GE(count(), before + more) << "writes must continue";
   };
   wait_for(50);
-  // Whoever leads, one after the other: one of the three kills is the leader's, and two of three always live.
+  // One after the other: one of the three is the leader, and two of three are always alive.
   for (auto& process : processes) {
     process->kill();
     wait_for(50);
@@ -166,20 +166,20 @@ TEST_F(EtcdTest, nothing_is_lost_when_the_leader_of_three_is_killed) {
   ASSERT_TRUE(page) << page.error().message;
   for (const KeyValue& item : page->items) stored[item.key] = item.modified.value;
   for (const auto& [revision, key] : acknowledged) {
-    ASSERT_TRUE(stored.contains(key)) << key << " was acknowledged and is gone";
+    ASSERT_TRUE(stored.contains(key)) << key << " was acknowledged but is missing";
     EXPECT_EQ(stored[key], revision);
   }
   Revision last;
   std::vector<EventRef> events = take(*watcher, stored.size());
   ASSERT_EQ(events.size(), stored.size());
   for (const EventRef& event : events) {
-    EXPECT_GT(event->revision, last) << "in order, none twice";
+    EXPECT_GT(event->revision, last) << "in order, without duplicates";
     last = event->revision;
     EXPECT_EQ(stored[event->key], event->revision.value);
   }
 }
 
-TEST_F(EtcdTest, keys_of_one_ttl_share_a_lease_and_go_together) {
+TEST_F(EtcdTest, keys_with_the_same_ttl_share_a_lease_and_expire_together) {
   EtcdProcess etcd;
   auto store = open_etcd_at({etcd.url()});
   Waiting waiting(*store);
@@ -195,7 +195,7 @@ TEST_F(EtcdTest, keys_of_one_ttl_share_a_lease_and_go_together) {
     deletes.insert(event->revision.value);
   }
   EXPECT_EQ(deleted, 20);
-  EXPECT_LE(deletes.size(), 3u) << "one lease ends with one transaction";
+  EXPECT_LE(deletes.size(), 3u) << "a lease expires in one transaction";
 }
 
 TEST_F(EtcdTest, compaction_is_shared_with_other_servers_on_the_same_etcd) {
@@ -224,7 +224,7 @@ TEST_F(EtcdTest, compaction_is_shared_with_other_servers_on_the_same_etcd) {
   EXPECT_TRUE(waiting.range({.prefix = "/", .at = r}));
 }
 
-TEST_F(EtcdTest, status_shows_whether_progress_can_be_trusted) {
+TEST_F(EtcdTest, status_reports_whether_progress_is_exact) {
   EtcdProcess etcd;
   auto store = open_etcd_at({etcd.url()});
   StoreResult<Status> status = Waiting(*store).status();
@@ -232,8 +232,8 @@ TEST_F(EtcdTest, status_shows_whether_progress_can_be_trusted) {
   EXPECT_EQ(status->progress_is_exact, etcd_progress_is_exact(status->version)) << status->version;
 }
 
-TEST_F(EtcdTest, certificates_of_both_sides_are_checked) {
-  TemporaryFolder folder;
+TEST_F(EtcdTest, certificates_of_both_sides_are_verified) {
+  TestFolder folder;
   auto run = [&](const std::string& command) {
     return std::system(("cd " + folder.path() + " && " + command + " >/dev/null 2>&1").c_str());
   };

@@ -10,24 +10,24 @@
 namespace holdfast::store::etcd {
 namespace {
 
-// What may wait for a slow reader before we stop reading from the stream; etcd then waits for us.
+// What may be queued for a slow reader before we stop reading from the stream; flow control then stops etcd.
 constexpr uint64_t kQueueBytes = 16 << 20;
 constexpr size_t kQueueBatches = 256;
 constexpr auto kLongestPause = std::chrono::milliseconds(1000);
 
 class Stream;
 
-// What outlives single streams: the position, what was received, who waits for it.
-class Following final : public Client::Operation, public std::enable_shared_from_this<Following> {
+// The state that outlives individual streams: the position, the received events, the waiting callback.
+class EtcdWatchState final : public Client::Operation, public std::enable_shared_from_this<EtcdWatchState> {
  public:
-  Following(std::shared_ptr<Client> client, WatchRequest request)
+  EtcdWatchState(std::shared_ptr<Client> client, WatchRequest request)
       : client_(std::move(client)), request_(std::move(request)), position_(request_.after) {}
 
   void start();
   void next(Callback<WatchBatch> done);
   void request_progress();
   void cancel() override { end(closed_error()); }
-  // The watcher goes away.
+  // The watcher is being destroyed.
   void close() {
     end(closed_error());
     calls_.wait_for_others();
@@ -36,7 +36,7 @@ class Following final : public Client::Operation, public std::enable_shared_from
   // ---- Called by the stream ----
   void created(Stream* stream);
   bool has_room();
-  // Whether to read on at once.
+  // Whether to continue reading immediately.
   bool received(Stream* stream, pb::WatchResponse& response);
   void done(Stream* stream, const grpc::Status& status);
   pb::WatchRequest create_request();
@@ -44,17 +44,19 @@ class Following final : public Client::Operation, public std::enable_shared_from
  private:
   void open_stream();
   void open_stream_later();
-  void push(WatchBatch batch, uint64_t bytes);
+  // Queues a batch; the lock is held on entry and released. The position that it reports must have been read or set
+  // under the same lock, so that batches are in order whichever threads they come from.
+  void push(std::unique_lock<std::mutex> lock, WatchBatch batch, uint64_t bytes);
   void end(StoreError error);
-  // Answers the pending next() if there is something; the lock is held on entry and released.
+  // Completes the pending next() if there is something to deliver; the lock is held on entry and released.
   void answer(std::unique_lock<std::mutex> lock);
 
   const std::shared_ptr<Client> client_;
   const WatchRequest request_;
-  Calls calls_;
+  CallbackCounter calls_;
 
-  std::mutex mutex_;   // Guards all below.
-  Revision position_;  // Everything up to here was received.
+  std::mutex mutex_;   // Guards the members below.
+  Revision position_;  // Everything up to here has been received.
   std::shared_ptr<Stream> stream_;
   std::chrono::milliseconds pause_{25};
   bool progress_wanted_ = false;
@@ -68,7 +70,7 @@ class Following final : public Client::Operation, public std::enable_shared_from
 class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse>,
                      public std::enable_shared_from_this<Stream> {
  public:
-  Stream(std::shared_ptr<Following> following, size_t endpoint)
+  Stream(std::shared_ptr<EtcdWatchState> following, size_t endpoint)
       : following_(std::move(following)), endpoint_(endpoint) {}
 
   size_t endpoint() const { return endpoint_; }
@@ -80,7 +82,7 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
     context_.AddMetadata("hasleader", "true");
     message_ = std::move(create);
     stub.async()->Watch(&context_, this);
-    AddHold();  // Reads and writes are also started from outside; until let_go() the stream stays.
+    AddHold();  // Reads and writes are also started outside of reactions; the stream stays alive until release_hold().
     writing_ = true;
     StartWrite(&message_);
     reading_ = true;
@@ -101,18 +103,18 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
     write_progress();
   }
 
-  // Before begin() too: gRPC then ends the stream as soon as it begins.
+  // May be called before begin(): gRPC then ends the stream as soon as it begins.
   void cancel() {
     context_.TryCancel();
     std::lock_guard lock(mutex_);
-    if (begun_ && !reading_ && !broken_) let_go();
+    if (begun_ && !reading_ && !broken_) release_hold();
   }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
       std::lock_guard lock(mutex_);
       reading_ = false;
-      return let_go();
+      return release_hold();
     }
     bool on = following_->received(this, response_);
     {
@@ -121,7 +123,7 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
       if (on) return StartRead(&response_);
       reading_ = false;
     }
-    // The reader may have emptied the queue before we said that we stopped.
+    // The reader may have emptied the queue before we recorded that we stopped.
     if (following_->has_room()) read_on();
   }
 
@@ -137,7 +139,7 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
   }
 
  private:
-  void let_go() {
+  void release_hold() {
     broken_ = true;
     RemoveHold();
   }
@@ -150,14 +152,14 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
     StartWrite(&message_);
   }
 
-  const std::shared_ptr<Following> following_;
+  const std::shared_ptr<EtcdWatchState> following_;
   const size_t endpoint_;
   std::shared_ptr<Stream> self_;  // Until OnDone.
   grpc::ClientContext context_;
   pb::WatchRequest message_;
   pb::WatchResponse response_;
 
-  std::mutex mutex_;  // Guards all below.
+  std::mutex mutex_;  // Guards the members below.
   bool begun_ = false;
   bool reading_ = false;
   bool writing_ = false;
@@ -165,11 +167,11 @@ class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchR
   bool progress_wanted_ = false;
 };
 
-void Following::start() {
+void EtcdWatchState::start() {
   entered_ = client_->enter(shared_from_this());
   if (!entered_) return end(closed_error());
   if (request_.after != Revision{}) return open_stream();
-  // "From now on" must mean a revision, or what happens while the stream reconnects would be missed.
+  // "From now on" must be resolved to a revision, or changes made while the stream reconnects would be missed.
   pb::RangeRequest now;
   now.set_key(range_key(request_.prefix));
   now.set_range_end(range_end(request_.prefix));
@@ -180,16 +182,14 @@ void Following::start() {
       [self = shared_from_this()](StoreResult<pb::RangeResponse*> response) {
         if (!response) return self->end(response.take_error());
         Revision revision{static_cast<uint64_t>((*response)->header().revision())};
-        {
-          std::lock_guard lock(self->mutex_);
-          self->position_ = revision;
-        }
-        self->push({{}, revision}, 0);
+        std::unique_lock lock(self->mutex_);
+        self->position_ = revision;
+        self->push(std::move(lock), {{}, revision}, 0);
         self->open_stream();
       });
 }
 
-pb::WatchRequest Following::create_request() {
+pb::WatchRequest EtcdWatchState::create_request() {
   std::lock_guard lock(mutex_);
   pb::WatchRequest request;
   pb::WatchCreateRequest& create = *request.mutable_create_request();
@@ -201,7 +201,7 @@ pb::WatchRequest Following::create_request() {
   return request;
 }
 
-void Following::open_stream() {
+void EtcdWatchState::open_stream() {
   std::shared_ptr<Stream> stream;
   {
     std::lock_guard lock(mutex_);
@@ -211,7 +211,7 @@ void Following::open_stream() {
   stream->begin(*client_->stubs(stream->endpoint()).watch, create_request());
 }
 
-void Following::open_stream_later() {
+void EtcdWatchState::open_stream_later() {
   std::chrono::milliseconds pause;
   {
     std::lock_guard lock(mutex_);
@@ -223,7 +223,7 @@ void Following::open_stream_later() {
   });
 }
 
-void Following::next(Callback<WatchBatch> done) {
+void EtcdWatchState::next(Callback<WatchBatch> done) {
   std::shared_ptr<Stream> stream;
   {
     std::unique_lock lock(mutex_);
@@ -235,13 +235,12 @@ void Following::next(Callback<WatchBatch> done) {
   if (stream) stream->read_on();
 }
 
-void Following::request_progress() {
+void EtcdWatchState::request_progress() {
   std::unique_lock lock(mutex_);
   if (!client_->progress_exact()) {
-    // This etcd's answer could overtake events that are in progress. What we have is all that is certain.
-    Revision position = position_;
-    lock.unlock();
-    if (position != Revision{}) push({{}, position}, 0);
+    // Progress of this etcd could overtake events in flight. Only what we have received is certain.
+    const Revision position = position_;
+    if (position != Revision{}) push(std::move(lock), {{}, position}, 0);
     return;
   }
   if (!stream_) {
@@ -253,7 +252,7 @@ void Following::request_progress() {
   stream->ask_progress();
 }
 
-void Following::created(Stream* stream) {
+void EtcdWatchState::created(Stream* stream) {
   bool ask = false;
   {
     std::lock_guard lock(mutex_);
@@ -263,7 +262,7 @@ void Following::created(Stream* stream) {
   if (ask) stream->ask_progress();
 }
 
-bool Following::received(Stream* stream, pb::WatchResponse& response) {
+bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
   if (response.canceled()) {
     if (response.compact_revision() > 0) {
       std::unique_lock lock(mutex_);
@@ -273,27 +272,25 @@ bool Following::received(Stream* stream, pb::WatchResponse& response) {
     } else if (response.cancel_reason().find("permission denied") != std::string::npos) {
       end({ErrorKind::Internal, "etcd at " + client_->stubs(stream->endpoint()).url + ": " + response.cancel_reason()});
     } else {
-      stream->cancel();  // And open another one.
+      stream->cancel();  // Another stream is opened then.
     }
-    return true;  // The read that tells us that the stream is over.
+    return true;  // The next read reports the end of the stream.
   }
   if (response.created()) {
     created(stream);
     return true;
   }
   if (response.events().empty()) {
-    // What an old etcd answers to a request for progress, which is not about any one watch, may be ahead of events that
-    // it has not sent yet: believing it would lose them. The notifications that it sends by itself stand in line with
-    // the events (watchableStore.progress()).
+    // The response of an old etcd to a progress request, which is not tied to one watch, may be ahead of events not yet
+    // sent: relying on it would lose them. Its unsolicited notifications are ordered with the events
+    // (watchableStore.progress()).
     const bool on_request = response.watch_id() < 0;
     if (on_request && !client_->progress_exact()) return true;
     Revision revision{static_cast<uint64_t>(response.header().revision())};
-    {
-      std::lock_guard lock(mutex_);
-      if (revision < position_) return true;  // From a member that lags behind.
-      position_ = revision;
-    }
-    push({{}, revision}, 0);
+    std::unique_lock lock(mutex_);
+    if (revision < position_) return true;  // From a member that is behind.
+    position_ = revision;
+    push(std::move(lock), {{}, revision}, 0);
     return true;
   }
   WatchBatch batch;
@@ -310,7 +307,7 @@ bool Following::received(Stream* stream, pb::WatchResponse& response) {
     if (!deleted) event->value = make_blob(std::move(*now.mutable_value()));
     if (event->type != Event::Type::Created) {
       if (!received.has_prev_kv()) {
-        // Compaction took the value before; we cannot deliver this event as promised.
+        // The previous value was compacted; we cannot deliver this event as promised.
         end(compacted_error({event->revision.value - 1}, event->revision));
         return true;
       }
@@ -326,19 +323,19 @@ bool Following::received(Stream* stream, pb::WatchResponse& response) {
     batch.events.push_back(std::move(event));
   }
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     position_ = batch.revision;
+    push(std::move(lock), std::move(batch), bytes);
   }
-  push(std::move(batch), bytes);
   return has_room();
 }
 
-bool Following::has_room() {
+bool EtcdWatchState::has_room() {
   std::lock_guard lock(mutex_);
   return queue_bytes_ < kQueueBytes && queue_.size() < kQueueBatches;
 }
 
-void Following::done(Stream* stream, const grpc::Status& status) {
+void EtcdWatchState::done(Stream* stream, const grpc::Status& status) {
   {
     std::unique_lock lock(mutex_);
     if (stream_.get() == stream) stream_.reset();
@@ -358,9 +355,8 @@ void Following::done(Stream* stream, const grpc::Status& status) {
   open_stream_later();
 }
 
-void Following::push(WatchBatch batch, uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  // Progress is worth only its newest word.
+void EtcdWatchState::push(std::unique_lock<std::mutex> lock, WatchBatch batch, uint64_t bytes) {
+  // Only the newest progress notification matters.
   if (batch.events.empty() && !queue_.empty() && queue_.back().first.events.empty()) {
     queue_.back().first.revision = std::max(queue_.back().first.revision, batch.revision);
   } else {
@@ -370,7 +366,7 @@ void Following::push(WatchBatch batch, uint64_t bytes) {
   answer(std::move(lock));
 }
 
-void Following::end(StoreError error) {
+void EtcdWatchState::end(StoreError error) {
   std::shared_ptr<Stream> stream;
   std::unique_lock lock(mutex_);
   if (!ended_) ended_ = std::move(error);
@@ -381,10 +377,10 @@ void Following::end(StoreError error) {
   if (leaving) client_->leave(shared_from_this());
 }
 
-void Following::answer(std::unique_lock<std::mutex> lock) {
+void EtcdWatchState::answer(std::unique_lock<std::mutex> lock) {
   if (!waiting_ || (queue_.empty() && !ended_)) return;
   Callback<WatchBatch> waiting = std::exchange(waiting_, nullptr);
-  // What was received before the end is still delivered, unless the watcher itself is being destroyed.
+  // Events received before the end are still delivered, unless the watcher itself is being destroyed.
   bool closing = ended_ && ended_->kind == ErrorKind::Closed;
   StoreResult<WatchBatch> result = WatchBatch{};
   if (!queue_.empty() && !closing) {
@@ -404,13 +400,13 @@ void Following::answer(std::unique_lock<std::mutex> lock) {
 
 class EtcdWatcher final : public Watcher {
  public:
-  explicit EtcdWatcher(std::shared_ptr<Following> following) : following_(std::move(following)) {}
+  explicit EtcdWatcher(std::shared_ptr<EtcdWatchState> following) : following_(std::move(following)) {}
   ~EtcdWatcher() override { following_->close(); }
   void next(Callback<WatchBatch> done) override { following_->next(std::move(done)); }
   void request_progress() override { following_->request_progress(); }
 
  private:
-  std::shared_ptr<Following> following_;
+  std::shared_ptr<EtcdWatchState> following_;
 };
 
 }  // namespace
@@ -426,7 +422,7 @@ std::string range_end(std::string_view prefix) {
 }
 
 std::unique_ptr<Watcher> watch(std::shared_ptr<Client> client, WatchRequest request) {
-  auto following = std::make_shared<Following>(std::move(client), std::move(request));
+  auto following = std::make_shared<EtcdWatchState>(std::move(client), std::move(request));
   following->start();
   return std::make_unique<EtcdWatcher>(std::move(following));
 }

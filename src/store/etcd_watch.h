@@ -1,4 +1,4 @@
-// A watcher on etcd: one stream, opened again from where it stood whenever it breaks. Private to the etcd module.
+// A watcher on etcd: one stream, reopened at its last position whenever it breaks. Private to the etcd module.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace holdfast::store::etcd {
 
 std::unique_ptr<Watcher> watch(std::shared_ptr<Client> client, WatchRequest request);
 
-// etcd's spelling of a range.
+// The bounds of a range in etcd's notation.
 std::string range_key(std::string_view prefix, std::string_view from = {});
 std::string range_end(std::string_view prefix);
 

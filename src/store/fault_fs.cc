@@ -211,7 +211,7 @@ void FaultFileSystem::lose_power() {
     if (unsynced == 0) continue;
     uint64_t survived = random_() % (unsynced + 1);
     fs::resize_file(path, written.synced + survived);
-    // Sectors reach the disk in any order: some of those that should have been written hold nothing yet.
+    // Sectors reach the disk in any order: some of those that should have been written are still empty.
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     for (uint64_t at = written.synced; at < written.synced + survived;) {
       uint64_t sector = std::min<uint64_t>(512 - at % 512, written.synced + survived - at);

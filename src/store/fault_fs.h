@@ -1,9 +1,9 @@
-// A disk for tests: forgets what was not synced when the power goes, tears what was half written, fills up, fails.
+// A disk for tests: loses unsynced data on power loss, tears partial writes, fills up, fails.
 //
-// Everything is written to a real folder at once; next to it this keeps, for each file, how much of it was synced, and
-// for each folder what was created, renamed and deleted since the folder was synced. lose_power() then makes the folder
-// look as it might after a power loss: of each file the synced part and a random, perhaps garbled, piece of the rest;
-// of the unsynced changes to the folder a random number of the first ones.
+// Everything is written to a real directory immediately. For each file this records how much of it was synced, and for
+// each directory what was created, renamed and deleted since it was last synced. lose_power() then makes the directory
+// look as it might after a power loss: each file keeps its synced part and a random, possibly garbled, piece of the
+// rest; of the unsynced changes to the directory a random number of the first ones survive.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -25,11 +25,11 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "FaultFileSystem"; }
 
-  // From now on nothing reaches the disk any more. Close the store, then call lose_power().
+  // From now on nothing reaches the disk. Close the store, then call lose_power().
   void freeze();
   void lose_power();
 
-  // Appends and syncs fail with NoSpace once this many more bytes were written, the last append in its middle.
+  // Appends and syncs fail with NoSpace once this many more bytes have been written; the last append is partial.
   void fill_up_after(uint64_t bytes);
   void make_room();
   // The next syncs fail, whether or not the data reached the disk.
@@ -54,18 +54,18 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
     uint64_t bytes = 0;
     uint64_t synced = 0;
   };
-  // A change of a folder that can be taken back.
+  // A change to a directory that can be undone.
   struct Change {
     enum class Kind : uint8_t { Created, Deleted, Renamed };
     Kind kind;
     std::string path;
-    std::string target;  // Renamed: the new name.
-    std::string kept;    // What was deleted or replaced, under a hidden name; empty: nothing.
+    std::string target;  // The new name, if renamed.
+    std::string kept;    // Hidden copy of the file that was deleted or replaced; empty if there was none.
   };
 
   std::string keep(const std::string& path);
   void take_back(const Change& change);
-  // With the lock held: why a write cannot be done now; `bytes` is cut to what fits.
+  // Call with the lock held. Returns why a write is not possible now; reduces `bytes` to what fits.
   rocksdb::IOStatus admit(uint64_t* bytes);
 
   std::mutex mutex_;
@@ -76,7 +76,7 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
   uint64_t serial_ = 0;
   std::string graveyard_;
   std::map<std::string, Written> files_;
-  std::map<std::string, std::vector<Change>> changes_;  // By folder, in order.
+  std::map<std::string, std::vector<Change>> changes_;  // By directory, in order.
 };
 
 }  // namespace holdfast::store::testing

@@ -9,7 +9,7 @@
 namespace holdfast::store {
 namespace {
 
-// One batch from memory: enough to be efficient, little enough to be answered at once.
+// One batch from memory: large enough to be efficient, small enough to be built immediately.
 constexpr size_t kBatchEvents = 1024;
 
 uint64_t cost_bytes(const Event& event) {
@@ -24,21 +24,21 @@ struct Feed::Watching {
 
   const std::string prefix;
 
-  // What it is looked up by.
+  // The key in parked_.
   std::string_view route() const { return prefix.ends_with('/') ? std::string_view(prefix) : std::string_view(); }
 
   // Guarded by the feed's mutex.
-  Revision position;     // Everything of the range up to here was delivered.
-  bool resting = false;  // In resting_: the position moves on with the feed's current revision.
+  Revision position;     // Everything of the range up to here has been delivered.
+  bool resting = false;  // In parked_: its position is implicitly the current revision of the feed.
   bool progress_wanted = false;
   bool reading = false;  // A read of history is in progress.
   std::optional<StoreError> ended;
   Callback<WatchBatch> waiting;
 
-  Calls calls;
+  CallbackCounter calls;
 };
 
-// Answers gathered under the feed's lock, given after it.
+// Results collected under the feed's lock, delivered after it is released.
 struct Feed::Answers {
   struct Answer {
     std::shared_ptr<Watching> watching;
@@ -71,7 +71,7 @@ class Feed::Handle final : public Watcher {
     Answers answers;
     {
       std::lock_guard lock(feed_->mutex_);
-      feed_->rouse(watching_);
+      feed_->unpark(watching_);
       feed_->watchers_.erase(watching_);
       watching_->ended = closed_error();
       if (watching_->waiting) answers.add(watching_, closed_error());
@@ -95,7 +95,7 @@ class Feed::Handle final : public Watcher {
     Answers answers;
     {
       std::lock_guard lock(feed_->mutex_);
-      feed_->rouse(watching_);
+      feed_->unpark(watching_);
       watching_->progress_wanted = true;
       feed_->advance(watching_, answers);
     }
@@ -137,10 +137,10 @@ void Feed::publish(std::vector<std::vector<EventRef>> transactions) {
     std::vector<std::shared_ptr<Watching>> concerned;
     const auto concern = [this, &concerned](std::string_view route) {
       for (;;) {
-        const auto found = resting_.find(route);
-        if (found == resting_.end()) return;
+        const auto found = parked_.find(route);
+        if (found == parked_.end()) return;
         concerned.push_back(found->second);
-        rouse(concerned.back());  // At the revision before these changes.
+        unpark(concerned.back());  // At the revision before these changes.
       }
     };
     concern("");
@@ -157,7 +157,7 @@ void Feed::publish(std::vector<std::vector<EventRef>> transactions) {
       current_ = transaction.front()->revision;
       for (const EventRef& event : transaction) {
         recent_bytes_ += cost_bytes(*event);
-        // The map's key is the event's own text: replace both together.
+        // The map's key points into the event: replace both together.
         newest_.erase(event->key);
         newest_.emplace(event->key, event);
       }
@@ -174,7 +174,7 @@ void Feed::restart(Revision current) {
   {
     std::lock_guard lock(mutex_);
     assert(current >= current_ && "acknowledged revisions do not go away");
-    for (const auto& watching : watchers_) rouse(watching);
+    for (const auto& watching : watchers_) unpark(watching);
     current_ = floor_ = current;
     newest_.clear();
     recent_.clear();
@@ -197,7 +197,7 @@ void Feed::close() {
     std::lock_guard lock(mutex_);
     closed_ = true;
     for (const auto& watching : watchers_) {
-      rouse(watching);
+      unpark(watching);
       if (!watching->ended) watching->ended = closed_error();
       if (watching->waiting) answers.add(watching, *watching->ended);
     }
@@ -218,20 +218,20 @@ std::unique_ptr<Watcher> Feed::watch(WatchRequest request) {
   return std::make_unique<Handle>(shared_from_this(), std::move(watching));
 }
 
-// The lock is held, as for all that follows.
+// Called with the lock held, like all functions below.
 void Feed::rest(const std::shared_ptr<Watching>& watching) {
   if (std::exchange(watching->resting, true)) return;
-  resting_.emplace(watching->route(), watching);
+  parked_.emplace(watching->route(), watching);
 }
 
-void Feed::rouse(const std::shared_ptr<Watching>& watching) {
+void Feed::unpark(const std::shared_ptr<Watching>& watching) {
   if (!std::exchange(watching->resting, false)) return;
   watching->position = std::max(watching->position, current_);
-  const auto [first, last] = resting_.equal_range(watching->route());
-  resting_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == watching; }));
+  const auto [first, last] = parked_.equal_range(watching->route());
+  parked_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == watching; }));
 }
 
-// Moves a waiting watcher on from memory, or marks it as behind.
+// Advances a waiting watcher from memory, or starts a read of history if it is behind.
 void Feed::advance(const std::shared_ptr<Watching>& watching, Answers& answers) {
   if (!watching->waiting || watching->reading) return;
   if (!watching->ended && watching->position < compacted_) {
@@ -242,7 +242,7 @@ void Feed::advance(const std::shared_ptr<Watching>& watching, Answers& answers) 
     return read_history(watching);
   }
   WatchBatch batch;
-  // Revisions have no gaps, so the transaction after `position` is found by counting.
+  // Revisions have no gaps, so the position of the next transaction follows from the revision.
   uint64_t skip = std::min<uint64_t>(watching->position.value - floor_.value, recent_.size());
   Revision reached = std::max(watching->position, current_);
   for (auto it = recent_.begin() + static_cast<ptrdiff_t>(skip); it != recent_.end(); ++it) {
@@ -263,12 +263,12 @@ void Feed::advance(const std::shared_ptr<Watching>& watching, Answers& answers) 
   answers.add(watching, std::move(batch));
 }
 
-// Once close() has run, the reader is not called any more.
+// After close() the reader is no longer called.
 void Feed::read_history(const std::shared_ptr<Watching>& watching) {
   watching->reading = true;
   reader_(watching->prefix, watching->position, [self = weak_from_this(), watching](StoreResult<History> history) {
     std::shared_ptr<Feed> feed = self.lock();
-    if (!feed) return;  // No feed, no watchers: their callbacks were answered when they ended.
+    if (!feed) return;  // No feed, no watchers: their callbacks were completed when they ended.
     Answers answers;
     {
       std::lock_guard lock(feed->mutex_);
@@ -287,7 +287,7 @@ void Feed::read_history(const std::shared_ptr<Watching>& watching) {
   });
 }
 
-// Drops the oldest changes above the budget; always whole transactions.
+// Drops the oldest changes above the memory limit; always whole transactions.
 void Feed::evict() {
   while (recent_bytes_ > recent_limit_bytes_ && !recent_.empty()) {
     for (const EventRef& event : recent_.front()) {

@@ -16,10 +16,10 @@ constexpr Limits kLimits{.max_transaction_bytes = 1536 * 1024, .max_operations =
 struct Version {
   Revision modified;
   Revision created;
-  Blob value;  // Null: deleted.
+  Blob value;  // Null if deleted.
 };
 
-// Callbacks gathered under the lock and called after it.
+// Callbacks collected under the lock and called after it is released.
 using Deferred = std::vector<std::function<void()>>;
 
 void run(Deferred& work) {
@@ -31,7 +31,7 @@ void run(Deferred& work) {
 struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
   struct Watching {
     WatchRequest request;
-    Revision position;  // Everything up to here was delivered.
+    Revision position;  // Everything up to here has been delivered.
     bool progress_wanted = false;
     std::optional<StoreError> ended;
     Callback<WatchBatch> waiting;
@@ -39,7 +39,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
 
   const Clock& clock;
 
-  std::mutex mutex;  // Guards all below.
+  std::mutex mutex;  // Guards the members below.
   Revision current{1};
   Revision compacted{0};
   std::map<std::string, std::vector<Version>, std::less<>> keys;  // Oldest version first.
@@ -47,7 +47,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
   std::map<std::string, std::pair<Revision, UnixTime>> expiries;  // Key, the revision with the TTL, its end.
   std::vector<Watching*> watchers;
   std::optional<StoreError> failure;
-  bool tells_progress = true;
+  bool reports_progress = true;
   bool closed = false;
 
   explicit State(const Clock& c) : clock(c) {}
@@ -106,7 +106,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
     return WriteResult(Committed{revision});
   }
 
-  // Answers the watcher's pending next() if there is something to say.
+  // Completes the watcher's pending next() if there is something to deliver.
   void feed(Watching& watching, Deferred& deferred) {
     if (!watching.waiting) return;
     auto answer = [&](StoreResult<WatchBatch> result) {
@@ -126,7 +126,7 @@ struct MemoryStore::State : std::enable_shared_from_this<MemoryStore::State> {
         if (has_prefix(event->key, watching.request.prefix)) batch.events.push_back(event);
       }
     }
-    // A watcher that starts in the future is not told of what is before its start.
+    // A watcher that starts in the future does not get changes before its start.
     watching.position = std::max(watching.position, current);
     if (batch.events.empty() && !watching.progress_wanted) return;
     watching.progress_wanted = false;
@@ -177,7 +177,7 @@ class MemoryStore::Following final : public Watcher {
     Deferred deferred;
     {
       std::lock_guard lock(state_->mutex);
-      if (!state_->tells_progress) return;
+      if (!state_->reports_progress) return;
       watching_.progress_wanted = true;
       state_->feed(watching_, deferred);
     }
@@ -284,7 +284,7 @@ void MemoryStore::compact(Revision revision, Callback<Unit> done) {
     state_->compacted = revision;
     for (auto it = state_->keys.begin(); it != state_->keys.end();) {
       auto& versions = it->second;
-      // The newest version at or before the compacted revision stays, unless it is a delete.
+      // The newest version at or before the compacted revision is kept, unless it is a delete.
       auto keep = std::ranges::upper_bound(versions, revision, {}, &Version::modified);
       if (keep != versions.begin()) --keep;
       if (keep->modified <= revision && !keep->value) ++keep;
@@ -303,7 +303,7 @@ void MemoryStore::status(Callback<Status> done) {
   StoreResult<Status> result = [&]() -> StoreResult<Status> {
     std::lock_guard lock(state_->mutex);
     if (state_->failure) return *state_->failure;
-    Status status{"memory", "1", state_->current, state_->compacted, 0, state_->tells_progress};
+    Status status{"memory", "1", state_->current, state_->compacted, 0, state_->reports_progress};
     for (const auto& [key, versions] : state_->keys) {
       for (const Version& version : versions)
         status.db_bytes += key.size() + (version.value ? version.value->size() : 0);
@@ -330,9 +330,9 @@ void MemoryStore::set_failure(std::optional<StoreError> failure) {
   state_->failure = std::move(failure);
 }
 
-void MemoryStore::tell_no_progress() {
+void MemoryStore::disable_progress() {
   std::lock_guard lock(state_->mutex);
-  state_->tells_progress = false;
+  state_->reports_progress = false;
 }
 
 void MemoryStore::break_watchers(StoreError error) {

@@ -1,5 +1,5 @@
 // The store contract in memory, for tests of the modules above: no disk, no threads, every callback on the thread that
-// caused it. Also the model that the contract suite holds the real engines against.
+// triggered it. Also the model that the contract suite compares the real engines with.
 #pragma once
 
 #include <memory>
@@ -28,9 +28,9 @@ class MemoryStore : public Store {
   void expire();
   // While set, every read, write and status fails with it. Watchers continue.
   void set_failure(std::optional<StoreError> failure);
-  // From now on as an old etcd: progress is neither exact nor told.
-  void tell_no_progress();
-  // Every open watcher ends with this error, as when a connection is lost permanently.
+  // From now on behaves like an old etcd: progress is neither exact nor reported.
+  void disable_progress();
+  // Ends every open watcher with this error, as when a connection is lost permanently.
   void break_watchers(StoreError error);
 
  private:

@@ -1,10 +1,10 @@
-// Several writers, readers and watchers work while the store goes down and comes back; afterwards what everybody saw is
-// held against the one order that the revisions tell.
+// Several writers, readers and watchers work while the store restarts repeatedly; afterwards everything they observed
+// is checked against the total order given by the revisions.
 //
-// The log of all changes, read at the end, is the order. Checked are: every answer fits into that order at the revision
-// it names and no earlier or later than it happened in real time (linearizability: with a revision on every answer this
-// needs no search); and each watcher saw its part of the log: ordered, unique, whole transactions, complete, also
-// across restarts of the watch and from progress notifications.
+// The log of all changes, read at the end, is that order. Checked are: every result fits into the order at its
+// revision, neither earlier nor later than it happened in real time (linearizability: with a revision on every result
+// this needs no search); and each watcher saw its part of the log: ordered, unique, whole transactions, complete, also
+// across restarts of the watch and for progress notifications.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -12,6 +12,7 @@
 #include <shared_mutex>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "store/memory_store.h"
 #include "store/test_etcd.h"
 #include "store/test_support.h"
@@ -22,13 +23,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A store that goes down and comes back.
+// A store that can be restarted.
 class Restarting {
  public:
   virtual ~Restarting() = default;
   virtual void restart() = 0;
 
-  // Calls fn(store) while the store stays; the response may come later.
+  // Calls fn(store) while no restart is in progress; callbacks may come later.
   template <class F>
   auto with(F fn) {
     std::shared_lock lock(mutex_);
@@ -60,7 +61,7 @@ class RestartingRocks final : public Restarting {
     ASSERT_TRUE(store) << store.error().message;
     store_ = std::move(*store);
   }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 class RestartingEtcd final : public Restarting {
@@ -81,8 +82,8 @@ std::string key_of(uint64_t index) { return "/p/" + std::to_string(index % 2) + 
 
 struct Write {
   steady_clock::time_point begun, ended;
-  std::string id;                            // The value: every write has its own.
-  std::map<std::string, uint64_t> expected;  // Key to the revision it must have (0: absent).
+  std::string id;                            // The value; unique per write.
+  std::map<std::string, uint64_t> expected;  // From key to the required revision (0 for absent).
   bool deletes = false;
   enum class Outcome : uint8_t { Committed, Conflict, NotDone, Unknown } outcome = Outcome::Unknown;
   uint64_t revision = 0;
@@ -91,15 +92,15 @@ struct Write {
 struct Read {
   steady_clock::time_point begun, ended;
   uint64_t revision = 0;
-  std::map<std::string, std::pair<uint64_t, std::string>> found;  // Key to revision and value.
-  std::string prefix;                                             // What was read.
+  std::map<std::string, std::pair<uint64_t, std::string>> found;  // From key to revision and value.
+  std::string prefix;                                             // The requested range.
 };
 
 struct Watched {
   std::string prefix;
   uint64_t start = 0;
   std::vector<WatchBatch> batches;
-  size_t marks = 0;  // Of those that are written when everybody is done.
+  size_t marks = 0;  // Of the keys written at the end.
 };
 
 class Promises : public ::testing::Test {
@@ -124,16 +125,16 @@ class Promises : public ::testing::Test {
     stop_ = true;
     for (std::thread& thread : threads) thread.join();
 
-    // Everybody is done. A change to each range, so that watchers also reach the end where progress cannot be asked
-    // for.
+    // All threads are done. One change in each range, so that watchers reach the end even where progress cannot be
+    // requested.
     for (const char* key : {"/p/0/end", "/p/1/end"}) {
-      StoreResult<WriteResult> written = insist<WriteResult>(
+      StoreResult<WriteResult> written = retry<WriteResult>(
           [&](auto done) { store.with([&](Store& s) { s.write({create(key, make_blob(key))}, done); }); });
-      EXPECT_TRUE(written) << written.error().message;  // A conflict: one in doubt had happened.
+      EXPECT_TRUE(written) << written.error().message;  // A conflict is fine: a retried write had succeeded.
     }
-    // The newest revision is what the log must reach.
+    // The log must reach the newest revision.
     StoreResult<Revision> last =
-        insist<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
+        retry<Revision>([&](auto done) { store.with([&](Store& s) { s.current_revision(done); }); });
     EXPECT_TRUE(last) << last.error().message;
     if (HasFailure()) {
       given_up_ = true;
@@ -152,9 +153,9 @@ class Promises : public ::testing::Test {
   }
 
  private:
-  // The response of a store that may still be coming back: errors are tried again, for a while.
+  // Retries errors for a while: the store may be restarting.
   template <class T, class Start>
-  static StoreResult<T> insist(Start start) {
+  static StoreResult<T> retry(Start start) {
     const auto end = steady_clock::now() + kPatience;
     StoreResult<T> result = await<T>(start);
     while (!result && steady_clock::now() < end) result = await<T>(start);
@@ -163,7 +164,7 @@ class Promises : public ::testing::Test {
 
   void write_loop(Restarting& store, uint64_t seed) {
     std::mt19937_64 random(seed);
-    std::map<std::string, uint64_t> guess;  // What this writer believes; conflicts correct it.
+    std::map<std::string, uint64_t> guess;  // The state as known to this writer; conflicts correct it.
     for (int i = 0; !stop_; ++i) {
       Write write;
       write.id = std::to_string(seed) + "-" + std::to_string(i);
@@ -184,7 +185,7 @@ class Promises : public ::testing::Test {
           [&](auto done) { store.with([&](Store& s) { s.write(std::move(transaction), std::move(done)); }); });
       write.ended = steady_clock::now();
       if (!result) {
-        // Unavailable promises that nothing was written; anything else leaves it open.
+        // Unavailable guarantees that nothing was written; after any other error it is unknown.
         bool not_done = result.error().kind == ErrorKind::Unavailable;
         write.outcome = not_done ? Write::Outcome::NotDone : Write::Outcome::Unknown;
       } else if (auto* conflict = std::get_if<Conflict>(&*result)) {
@@ -236,7 +237,7 @@ class Promises : public ::testing::Test {
     std::mt19937_64 random(prefix.size());
     while (watched.marks < all_marks && !given_up_) {
       std::unique_ptr<Watcher> watcher = store.with([&](Store& s) { return s.watch({prefix, {position}}); });
-      // Every now and then the watch is given up and begun again where it stood.
+      // Occasionally the watch is dropped and restarted at its position.
       for (int batches = 0; watched.marks < all_marks && batches < 40; ++batches) {
         if (random() % 3 == 0) watcher->request_progress();
         StoreResult<WatchBatch> batch = next(*watcher);
@@ -268,7 +269,7 @@ class Promises : public ::testing::Test {
   }
 
   void check_writes() {
-    std::map<std::string, uint64_t> revision_of;  // By id, of writes with a value.
+    std::map<std::string, uint64_t> revision_of;  // By id; only writes with a value.
     for (const auto& [revision, events] : log_) {
       for (const EventRef& event : events) {
         if (!event->value || event->key.ends_with("/end")) continue;
@@ -278,20 +279,20 @@ class Promises : public ::testing::Test {
     }
     for (const Write& write : writes_) {
       if (write.outcome == Write::Outcome::Conflict || write.outcome == Write::Outcome::NotDone) {
-        EXPECT_FALSE(revision_of.contains(write.id)) << write.id << " was refused and happened";
+        EXPECT_FALSE(revision_of.contains(write.id)) << write.id << " was rejected but happened";
         continue;
       }
       if (write.outcome != Write::Outcome::Committed) continue;
-      ASSERT_TRUE(log_.contains(write.revision)) << write.id << " was acknowledged and is gone";
+      ASSERT_TRUE(log_.contains(write.revision)) << write.id << " was acknowledged but is missing";
       const auto& events = log_[write.revision];
-      ASSERT_EQ(events.size(), write.expected.size()) << write.id << " happened in part";
+      ASSERT_EQ(events.size(), write.expected.size()) << write.id << " happened only partially";
       for (const EventRef& event : events) {
         ASSERT_TRUE(write.expected.contains(event->key));
         EXPECT_EQ(event->previous_revision.value, write.expected.at(event->key)) << "the condition did not hold";
         if (event->value) EXPECT_EQ(*event->value, write.id);
       }
     }
-    // What was answered before another began comes before it in the order.
+    // A write that completed before another began must precede it.
     RealTime times = real_time();
     for (const Write& write : writes_) {
       if (write.outcome != Write::Outcome::Committed) continue;
@@ -299,7 +300,7 @@ class Promises : public ::testing::Test {
     }
   }
 
-  // Committed writes by when they were over, with the greatest revision so far; and by when they began, with the
+  // Committed writes sorted by completion time, with the greatest revision up to there; and by start time, with the
   // smallest revision from there on.
   struct RealTime {
     std::vector<std::pair<steady_clock::time_point, uint64_t>> over, begun;
@@ -335,7 +336,8 @@ class Promises : public ::testing::Test {
   void check_reads() {
     RealTime times = real_time();
     std::ranges::sort(reads_, {}, &Read::revision);
-    std::map<std::string, std::pair<uint64_t, std::string>> state;  // At the read's revision, as the log tells it.
+    std::map<std::string, std::pair<uint64_t, std::string>>
+        state;  // At the revision of the read, according to the log.
     auto entry = log_.begin();
     for (const Read& read : reads_) {
       for (; entry != log_.end() && entry->first <= read.revision; ++entry) {
@@ -352,7 +354,7 @@ class Promises : public ::testing::Test {
         return read.prefix.ends_with('/') ? !item.first.starts_with(read.prefix) : item.first != read.prefix;
       });
       ASSERT_EQ(want, read.found) << "a read at " << read.revision << " of " << read.prefix;
-      ASSERT_GE(read.revision, times.newest_over_before(read.begun)) << "a read missed a write that was over";
+      ASSERT_GE(read.revision, times.newest_over_before(read.begun)) << "a read missed a completed write";
       ASSERT_LT(read.revision, times.oldest_begun_after(read.ended)) << "a read saw the future";
     }
   }
@@ -362,7 +364,7 @@ class Promises : public ::testing::Test {
     uint64_t progress = watched.start;
     for (const WatchBatch& batch : watched.batches) {
       for (const EventRef& event : batch.events) {
-        EXPECT_GT(event->revision.value, progress) << "an event came after progress had passed it";
+        EXPECT_GT(event->revision.value, progress) << "an event is older than the reported progress";
         got.push_back(describe(*event));
       }
       EXPECT_GE(batch.revision.value, progress) << "progress went back";
@@ -372,7 +374,7 @@ class Promises : public ::testing::Test {
         uint64_t last = batch.events.back()->revision.value;
         size_t here = std::ranges::count_if(batch.events, [&](auto& e) { return e->revision.value == last; });
         size_t all = std::ranges::count_if(log_[last], [&](auto& e) { return e->key.starts_with(watched.prefix); });
-        EXPECT_EQ(here, all) << "a transaction came in parts";
+        EXPECT_EQ(here, all) << "a transaction was split";
       }
     }
     for (const auto& [revision, events] : log_) {
@@ -394,12 +396,12 @@ class Promises : public ::testing::Test {
   std::map<uint64_t, std::vector<EventRef>> log_;
 };
 
-TEST_F(Promises, hold_on_the_embedded_store_while_it_restarts) {
+TEST_F(Promises, hold_for_the_embedded_store_across_restarts) {
   RestartingRocks store;
   work(store, milliseconds(1500), milliseconds(150));
 }
 
-TEST_F(Promises, hold_on_etcd_while_it_restarts) {
+TEST_F(Promises, hold_for_etcd_across_restarts) {
   ASSERT_TRUE(EtcdProcess::installed()) << "etcd is not installed; run ./dev setup";
   RestartingEtcd store;
   work(store, milliseconds(6000), milliseconds(2000));

@@ -1,5 +1,5 @@
-// The newest state of a store as a stream of records: out of an embedded store, an etcd or a backup, and into them.
-// Private to store.
+// The newest state of a store as a stream of records: read from an embedded store, an etcd or a backup, and written to
+// them. Private to store.
 #pragma once
 
 #include <functional>
@@ -16,25 +16,25 @@ struct Record {
   std::string_view value;
   Revision created;
   Revision modified;
-  int64_t expiry_ms = 0;  // Unix time; 0: never, -1: some time, which the source does not tell.
+  int64_t expiry_ms = 0;  // Unix time; 0 for never, -1 if it expires at a time that the source does not report.
 };
 
 class Source {
  public:
   virtual ~Source() = default;
-  // The revision that all records belong to.
+  // The revision of the snapshot.
   virtual Revision revision() const = 0;
-  // Calls take() for each record in the order of keys, until it returns an error.
+  // Calls take() for each record in key order, until it returns an error.
   virtual StoreResult<Unit> walk(const std::function<StoreResult<Unit>(const Record&)>& take) = 0;
 };
 
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Before anything is put. What is put has greater revisions than this, or its own.
+  // Called before the first put. Records then get revisions greater than this, or keep their own.
   virtual StoreResult<Unit> begin_after(Revision) { return Unit{}; }
   virtual StoreResult<Unit> put(const Record& record) = 0;
-  // Everything was put: make it last, and show it under its name.
+  // Called after the last put: makes everything durable and visible under its final name.
   virtual StoreResult<Unit> finish(Revision revision) = 0;
 };
 

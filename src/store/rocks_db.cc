@@ -23,7 +23,7 @@
 #include "store/rocks_format.h"
 #include "store/wal_scan.h"
 
-// RocksDB is not built for ThreadSanitizer, which then does not see the atomics that order its memtables.
+// RocksDB is not built with ThreadSanitizer, which then does not see the atomics that order its memtables.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 extern "C" const char* __tsan_default_suppressions();
@@ -36,14 +36,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RocksDB reports problems to us as a Status; its own log file would cost every start two files and a rename.
+// RocksDB reports problems to us as a Status; its own log file would cost two files and a rename at every start.
 class SilentLogger final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
 
-// RocksDB writes its options to a file at every start, syncs it, and reads it back. Ours are in this file.
+// RocksDB writes its options to a file at every start, syncs it, and reads it back. Ours are hard-coded below.
 class NoOptionsFile final : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -56,15 +56,15 @@ class NoOptionsFile final : public rocksdb::FileSystemWrapper {
   }
 };
 
-// The machine's own disk without that file, or the one a test gives. Never destroyed: databases may be closed late.
-rocksdb::Env* lean_env(rocksdb::Env* env) {
+// The default file system without that file, or the one of a test. Never destroyed: databases may be closed late.
+rocksdb::Env* env_without_options_file(rocksdb::Env* env) {
   static rocksdb::Env* const machine =
       rocksdb::NewCompositeEnv(std::make_shared<NoOptionsFile>(rocksdb::FileSystem::Default())).release();
   return env ? env : machine;
 }
 
-// Filters answer "is there any version of this key": most creates then read nothing. Whoever walks over more than one
-// key must ask for total order.
+// Bloom filters on keys without revision: most creates then read nothing. Iterators over more than one key must request
+// total order.
 class KeyOfVersion final : public rocksdb::SliceTransform {
  public:
   const char* Name() const override { return "holdfast.KeyOfVersion"; }
@@ -79,7 +79,7 @@ class KeyOfVersion final : public rocksdb::SliceTransform {
 rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::Options db;
   db.create_if_missing = true;
-  db.env = lean_env(env);
+  db.env = env_without_options_file(env);
   db.info_log = std::make_shared<SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   db.track_and_verify_wals_in_manifest = true;
@@ -90,7 +90,7 @@ rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env
   db.max_bytes_for_level_base = 64 << 20;
   db.max_background_jobs = 2;
   db.max_open_files = 256;
-  db.max_file_opening_threads = 1;  // Sixteen, started even for an empty store, cost more than they save here.
+  db.max_file_opening_threads = 1;  // The default, 16 threads even for an empty store, costs more than it saves.
   db.allow_concurrent_memtable_write = false;  // One thread writes.
   db.enable_write_thread_adaptive_yield = false;
   db.compression = rocksdb::kLZ4Compression;
@@ -117,7 +117,7 @@ rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env
 pid_t lock_holder(const std::string& directory) {
   struct stat lock = {};
   if (::stat((directory + "/LOCK").c_str(), &lock) != 0) return 0;
-  // Not asked of the file itself: opening and closing it would drop a lock that this process holds.
+  // Do not open the lock file itself: closing it would release a lock held by this process.
   // "1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
@@ -173,7 +173,8 @@ StoreError lost_writes(const std::string& directory, Revision acknowledged, Revi
                                   ". Nothing was changed; restore a backup, or the damaged files, and start again"};
 }
 
-// RocksDB refused the log. Cuts off a tail that was never acknowledged and says what it cut; anything else is Corrupt.
+// Called when RocksDB rejected the log. Cuts off a tail that was never acknowledged and returns what it cut; anything
+// else is Corrupt.
 StoreResult<std::string> repair_torn_tail(const rocksdb::Options& options, const std::string& directory,
                                           Revision acknowledged, const rocksdb::Status& refusal) {
   rocksdb::Env& env = *options.env;
@@ -186,12 +187,12 @@ StoreResult<std::string> repair_torn_tail(const rocksdb::Options& options, const
     WalScan scan = scan_wal(*contents);
     if (scan.state == WalScan::State::Whole) continue;
     std::string where = path + " at byte " + std::to_string(scan.damage_bytes) + ": " + scan.what;
-    // A newer log is begun only after the one before was synced whole.
+    // A newer log is only started after the previous one has been synced completely.
     if (scan.state == WalScan::State::Damaged || name != logs->back()) {
       return StoreError{ErrorKind::Corrupt,
-                        where + ", with acknowledged writes behind it. Nothing was changed; restore a backup"};
+                        where + ", followed by acknowledged writes. Nothing was changed; restore a backup"};
     }
-    // Look before cutting: what remains must hold everything that was acknowledged.
+    // Check before cutting: what remains must contain everything that was acknowledged.
     rocksdb::Options looking = options;
     looking.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     rocksdb::DB* raw = nullptr;
@@ -286,7 +287,7 @@ StoreError from_rocks(const rocksdb::Status& status, const std::string& what) {
   if (status.IsCorruption()) kind = ErrorKind::Corrupt;
   if (status.IsIOError() || status.IsNoSpace() || status.IsBusy() || status.IsTryAgain()) kind = ErrorKind::Unavailable;
   if (status.IsTimedOut()) kind = ErrorKind::Timeout;
-  // RocksDB's own text names files.
+  // RocksDB's message contains file names.
   const std::string full = status.IsNoSpace() ? "the disk is full" : "";
   return {kind, what + ": " + (full.empty() ? "" : full + ": ") + status.ToString(),
           "store: " + (full.empty() ? summary_of(status) : full)};
@@ -392,7 +393,7 @@ StoreResult<Database> open_database(const RocksOptions& options, rocksdb::Env* e
   if (database.current < database.marker.acknowledged()) {
     return lost_writes(directory, database.marker.acknowledged(), database.current);
   }
-  // Opening wrote what the log held into synced tables: readers may rely on it now.
+  // Opening has written the contents of the log to synced tables, so readers can rely on them.
   if (!database.is_new) database.marker.set(database.current);
   return database;
 }
@@ -402,7 +403,7 @@ StoreResult<std::unique_ptr<rocksdb::DB>> open_for_reading(const std::string& di
   options.directory = directory;
   rocksdb::Options db_options = database_options(options, nullptr);
   db_options.create_if_missing = false;
-  db_options.max_open_files = -1;  // Files stay readable although their owner deletes them.
+  db_options.max_open_files = -1;  // Files stay readable even if the owner deletes them.
   // The owner may be in the middle of a write.
   db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* raw = nullptr;

@@ -1,16 +1,17 @@
-// How the embedded store lays out its records in RocksDB (docs/formats/store.md). Private to store.
+// The layout of the embedded store's records in RocksDB (docs/formats/store.md). Private to store.
 //
 //   d <key> 00 <~revision>         one version of a key, the newest first
 //       -> flags, varint created, [expiry: 8 bytes of unix milliseconds], value
-//   l <revision>                   the log: what one transaction changed
+//   l <revision>                   the log: the changes of one transaction
 //       -> 8 bytes of unix milliseconds, then for each change:
 //          type, varint previous revision, varint created, varint key length, key
 //   e <expiry> <revision> <key>    keys with a TTL, the first to expire first -> the TTL: 8 bytes of milliseconds
-//   m compacted                    -> the revision before which history was forgotten
+//   m compacted                    -> the revision before which history was compacted
 //   m format                       -> kFormat
 //
-// Integers in keys are big-endian, so that bytes sort as numbers; keys hold no NUL, so that versions of "a" sort before
-// those of "a/b". Every d and l record is written once and never overwritten, which lets compaction use SingleDelete.
+// Integers in keys are big-endian, so that byte order is numeric order; keys contain no NUL, so that versions of "a"
+// sort before those of "a/b". Every d and l record is written once and never overwritten, which lets compaction use
+// SingleDelete.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +48,10 @@ std::optional<ExpiryKey> parse_expiry_key(std::string_view bytes);
 struct Version {
   bool deleted = false;
   Revision created;
-  int64_t expiry_ms = 0;  // 0: lives until deleted.
+  int64_t expiry_ms = 0;  // 0 if it does not expire.
   std::string_view value = {};
 };
-// The bytes before the value, so that the value itself is not copied once more.
+// The bytes before the value, so that the value itself need not be copied.
 std::string version_head(const Version& version);
 std::optional<Version> parse_version(std::string_view bytes);
 

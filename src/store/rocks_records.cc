@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/files.h"
 #include "store/rocks_format.h"
 #include "store/rules.h"
 #include "store/wal_scan.h"
@@ -23,7 +24,8 @@ constexpr size_t kListedProblems = 1000;
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// Every revision between the compacted and the newest one is in the log; else a part of the database is missing.
+// Every revision between the compacted and the newest one must be in the log; otherwise a part of the database is
+// missing.
 StoreResult<Unit> check_log_is_whole(rocksdb::DB& db, Revision compacted, Revision current) {
   std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading_log()));
   uint64_t want = std::max<uint64_t>(compacted.value, 1) + 1;
@@ -97,7 +99,7 @@ class RocksSink final : public Sink {
 
   StoreResult<Unit> finish(Revision revision) override {
     batch_.Put(slice(kFormatKey), slice(kFormat));
-    // The history before the copy does not exist.
+    // There is no history before the copy.
     batch_.Put(slice(kCompactedKey), slice(encode_revision(revision)));
     StoreResult<Unit> written = write();
     if (!written) return written;
@@ -114,18 +116,15 @@ class RocksSink final : public Sink {
     if (failed) return StoreError{ErrorKind::Unavailable, directory_ + ": " + failed.message()};
     finished_ = true;
     for (const fs::path& folder : {fs::path(directory_), fs::absolute(directory_).parent_path()}) {
-      int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (file >= 0) {
-        ::fsync(file);
-        ::close(file);
-      }
+      const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (file) ::fsync(file.get());
     }
     return Unit{};
   }
 
  private:
   StoreResult<Unit> write() {
-    rocksdb::WriteOptions unlogged;  // finish() flushes; until then no one relies on it.
+    rocksdb::WriteOptions unlogged;  // finish() flushes; until then nobody relies on it.
     unlogged.disableWAL = true;
     rocksdb::Status status = db_->Write(unlogged, &batch_);
     batch_.Clear();
@@ -139,7 +138,7 @@ class RocksSink final : public Sink {
   bool finished_ = false;
 };
 
-// Gathers problems, and stops listing them at some point.
+// Collects problems, and only counts them beyond a limit.
 class Problems {
  public:
   explicit Problems(CheckReport& report) : report_(report) {}
@@ -156,7 +155,7 @@ class Problems {
 };
 
 void check_log_files(const std::string& directory, Problems& problems) {
-  if (lock_holder(directory) != 0) return;  // Its owner is writing them.
+  if (lock_holder(directory) != 0) return;  // The owner is writing to them.
   rocksdb::Env& env = *rocksdb::Env::Default();
   StoreResult<std::vector<std::string>> names = log_files(env, directory);
   if (!names) return problems.add(directory, names.error().message);
@@ -181,7 +180,7 @@ void check_versions(View& view, const CheckOptions& check, CheckReport& report, 
   for (it->Seek("d"); it->Valid() && it->key()[0] == 'd'; it->Next()) {
     std::optional<VersionKey> found = parse_version_key(it->key().ToStringView());
     if (!found) {
-      problems.add(it->key().ToString(true), "this is not the key of a version");
+      problems.add(it->key().ToString(true), "not a valid version key");
       continue;
     }
     std::string key(found->key);
@@ -205,7 +204,7 @@ void check_versions(View& view, const CheckOptions& check, CheckReport& report, 
   if (!it->status().ok()) problems.add("after " + seen, it->status().ToString());
 }
 
-// Each change of the log has its versions.
+// Checks that the versions of each change in the log exist.
 void check_log(View& view, Problems& problems) {
   std::unique_ptr<rocksdb::Iterator> it(view.db().NewIterator(reading_in_order()));
   auto check_version = [&](std::string_view key, Revision revision, bool deleted) {
@@ -214,7 +213,7 @@ void check_log(View& view, Problems& problems) {
     std::optional<Version> version = status.ok() ? parse_version(bytes) : std::nullopt;
     if (!version || version->deleted != deleted) {
       problems.add(std::string(key), "the log names revision " + std::to_string(revision.value) +
-                                         ", which is not there" + (status.ok() ? "" : ": " + status.ToString()));
+                                         ", which does not exist" + (status.ok() ? "" : ": " + status.ToString()));
     }
   };
   for (it->Seek("l"); it->Valid() && it->key()[0] == 'l'; it->Next()) {
@@ -245,8 +244,7 @@ StoreResult<std::unique_ptr<View>> View::open(const std::string& directory) {
     return StoreError{ErrorKind::Invalid, directory + ": there is no store"};
   }
   StoreError last;
-  // The owner may move on between two files that we read; what we get then does not hold together, the next time it
-  // may.
+  // The owner may change files while we read them; the result is then inconsistent, but may not be next time.
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50 * attempt));
     std::string pattern = (fs::temp_directory_path() / "holdfast-view-XXXXXX").string();
@@ -314,7 +312,7 @@ StoreResult<std::unique_ptr<Sink>> make_rocks_sink(const RocksOptions& options) 
     return StoreError{ErrorKind::Invalid, directory + " is not empty"};
   }
   std::string partial = rocks::RocksSink::partial_of(directory);
-  std::filesystem::remove_all(partial, failed);  // Of a copy that was interrupted.
+  std::filesystem::remove_all(partial, failed);  // Left behind by an interrupted copy.
   std::filesystem::create_directories(partial, failed);
   if (failed) return StoreError{ErrorKind::Unavailable, partial + ": " + failed.message()};
   StoreResult<std::unique_ptr<rocksdb::DB>> db = rocks::create_database(partial);

@@ -1,4 +1,4 @@
-// Reading an embedded store from outside, whether or not its owner runs. Private to store.
+// Reads an embedded store from another process, whether or not its owner is running. Private to store.
 #pragma once
 
 #include "store/records.h"
@@ -6,10 +6,10 @@
 
 namespace holdfast::store::rocks {
 
-// A view of the database as it was when opened. Waits for the disk.
+// A snapshot of the database at the time of opening. Blocks on the disk.
 class View {
  public:
-  // Corrupt if what is there does not hold together; tried again a few times if the owner is writing.
+  // Corrupt if the contents are inconsistent; retried a few times in case the owner is writing.
   static StoreResult<std::unique_ptr<View>> open(const std::string& directory);
   ~View();
 
@@ -20,7 +20,7 @@ class View {
  private:
   explicit View(std::string scratch) : scratch_(std::move(scratch)) {}
 
-  const std::string scratch_;  // A folder that RocksDB wants for itself.
+  const std::string scratch_;  // A directory that RocksDB requires for itself.
   std::unique_ptr<rocksdb::DB> db_;
   Revision current_;
   Revision compacted_;

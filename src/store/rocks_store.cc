@@ -1,9 +1,9 @@
-// The embedded engine: one thread commits, in groups; readers read the database directly.
+// The embedded engine: one thread commits, in groups; readers access the database directly.
 //
-//   write() -> queue_ -> committer: take all that wait, check each against the newest state, number them, one
-//                        WriteBatch, one sync -> Feed (watchers) -> answers
+//   write() -> queue_ -> committer: take all that are queued, check each against the newest state, assign revisions,
+//                        one WriteBatch, one sync -> Feed (watchers) -> callbacks
 //
-// While one group syncs the next one gathers, so the number of writes for each sync follows the load.
+// While one group is synced the next one accumulates, so the number of writes per sync adapts to the load.
 #include <rocksdb/write_batch.h>
 #include <sys/statvfs.h>
 
@@ -16,34 +16,34 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/thread_pool.h"
 #include "base/varint.h"
 #include "store/feed.h"
 #include "store/rocks_db.h"
 #include "store/rocks_format.h"
 #include "store/rules.h"
-#include "store/worker_pool.h"
 
 namespace holdfast::store::rocks {
 namespace {
 
 using std::chrono::steady_clock;
 
-// A group this large gains nothing by growing further and delays its first writer.
+// A larger group gains nothing and delays its first writer.
 constexpr size_t kGroupTransactions = 4096;
 constexpr uint64_t kGroupBytes = 4 << 20;
-// Log entries forgotten with one group, besides as many as it adds twice over: little enough to not be felt, by writers
-// as by a server that starts after a long time. While nothing is written there is a pause between two such steps.
+// Log entries compacted with one group, in addition to twice as many as it adds: few enough to be unnoticeable, both to
+// writers and to a server that starts after a long time. Without writes there is a pause between two such steps.
 constexpr size_t kCompactionStep = 1024;
 constexpr auto kBacklogPause = std::chrono::milliseconds(50);
 constexpr size_t kExpiryStep = 1024;
-// One read of history for a watcher that is behind.
+// Limits of one read of history for a watcher that is behind.
 constexpr size_t kHistoryEvents = 512;
 constexpr uint64_t kHistoryBytes = 1 << 20;
 constexpr size_t kHistoryEntries = 8192;
-// Below this, writes are rejected before the disk does it in the middle of one.
+// Below this, writes are rejected, before the disk fills up in the middle of one.
 constexpr uint64_t kReservedDiskBytes = 16 << 20;
 constexpr uint64_t kDiskCheckBytes = 4 << 20;
-// Well above the time that a busy machine takes to make one of many writes.
+// Well above the time that a busy machine takes to prepare one of many writes.
 constexpr auto kExpectedWriteWait = std::chrono::milliseconds(50);
 constexpr auto kReopenInterval = std::chrono::seconds(1);
 
@@ -51,7 +51,7 @@ rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size(
 
 int64_t to_ms(UnixTime time) { return time.seconds * 1000 + time.nanos / 1'000'000; }
 
-// What makes room is let through when the disk is full.
+// Deletes free space, so they are allowed when the disk is full.
 bool only_deletes(const Transaction& transaction) {
   return std::ranges::none_of(transaction, [](const Operation& operation) { return operation.value != nullptr; });
 }
@@ -69,7 +69,7 @@ struct Submission {
   struct Moved {
     std::string from, to, value;
   };
-  std::vector<Moved> moved = {};  // Records of keys that expire at another time than was thought.
+  std::vector<Moved> moved = {};  // Expiry records to move, because the clock was set back.
 };
 
 class RocksStore final : public Store {
@@ -97,7 +97,7 @@ class RocksStore final : public Store {
     queue_wake_.notify_all();
     committer_.join();
     feed_->close();
-    // ~WorkerPool runs the reads that were posted; then no one uses the database.
+    // ~ThreadPool runs the posted reads; after that nothing uses the database.
   }
 
   void get(std::string key, Callback<Got> done) override {
@@ -175,12 +175,12 @@ class RocksStore final : public Store {
     return {ErrorKind::Unavailable, options_.directory + ": " + failure_.message, failure_.public_message};
   }
 
-  // Nothing if the response is not in the tier asked for.
+  // nullopt if the result is not available in the requested tier.
   std::optional<StoreResult<Got>> try_get(const std::string& key, const rocksdb::ReadOptions& options) {
     while (true) {
       Revision at = feed_->current();
       std::optional<StoreResult<Got>> result = get_at(key, at, options);
-      // What is at `at` may have been forgotten between the two lines; then there is a newer revision to read at.
+      // The version at `at` may have been compacted during the read; then there is a newer revision to read at.
       if (feed_->compacted() <= at) return result;
     }
   }
@@ -214,7 +214,7 @@ class RocksStore final : public Store {
       StoreResult<Page> page = read_range_at(request, at);
       Revision compacted = feed_->compacted();
       if (compacted <= at || (!page && page.error().kind == ErrorKind::Unavailable)) return page;
-      // Forgotten before or while it was read. The latest can be read again; a revision asked for cannot.
+      // Compacted before or during the read. A read of the latest state can be retried; one at a given revision cannot.
       if (request.at != Revision{}) return compacted_error(at, compacted);
     }
   }
@@ -223,7 +223,7 @@ class RocksStore final : public Store {
     std::shared_lock lock(database_mutex_);
     if (!database_.db) return not_open();
     rocksdb::ReadOptions options = reading_in_order();
-    options.fill_cache = false;  // Ranges are read once, by a cache of their own.
+    options.fill_cache = false;  // Ranges are read once, by a cache above.
     std::string upper = "d" + prefix_end(request.prefix);
     if (upper.size() == 1) upper = "e";
     rocksdb::Slice bound = slice(upper);
@@ -232,7 +232,7 @@ class RocksStore final : public Store {
 
     Page page;
     page.revision = at;
-    std::string seen;  // The key whose version was taken or skipped; the rest of its versions are older.
+    std::string seen;  // The key whose version was taken or skipped; its remaining versions are older.
     int stale = 0;
     it->Seek(slice("d" + std::max(request.prefix, request.from)));
     while (it->Valid()) {
@@ -286,7 +286,7 @@ class RocksStore final : public Store {
 
   StoreResult<Feed::History> read_history(const std::string& prefix, Revision after) {
     StoreResult<Feed::History> history = read_history_of(prefix, after);
-    // Checked afterwards: what was forgotten meanwhile looks like damage.
+    // Checked afterwards: entries compacted in the meantime look like damage.
     Revision compacted = feed_->compacted();
     if (after < compacted) return compacted_error(after, compacted);
     return history;
@@ -302,7 +302,7 @@ class RocksStore final : public Store {
     Revision current = feed_->current();
     for (it->Seek(slice(log_key({after.value + 1}))); it->Valid(); it->Next()) {
       std::optional<Revision> revision = parse_log_key(it->key().ToStringView());
-      // What was committed but is not published yet is left to publish().
+      // What is committed but not yet published is left to publish().
       if (!revision || *revision > current) break;
       if (revision->value != history.reached.value + 1) {
         return StoreError{ErrorKind::Corrupt, "the log has no revision " + std::to_string(history.reached.value + 1)};
@@ -341,7 +341,7 @@ class RocksStore final : public Store {
     return history;
   }
 
-  // ---- Committing: everything below runs on the committer's thread unless it says otherwise ----
+  // ---- Committing: everything below runs on the committer thread unless noted otherwise ----
 
   // Any thread.
   void submit(Submission submission) {
@@ -355,7 +355,7 @@ class RocksStore final : public Store {
     queue_.push_back(std::move(submission));
     if (expected_ > 0) {
       expected_until_ = steady_clock::now() + kExpectedWriteWait;
-      // The first wakes the committer to watch the time, the last to continue.
+      // The first write wakes the committer to start the timeout, the last to continue.
       wake = --expected_ == 0 || wake;
     }
     lock.unlock();
@@ -405,14 +405,14 @@ class RocksStore final : public Store {
   struct Group {
     rocksdb::WriteBatch batch;
     std::vector<std::vector<EventRef>> transactions;
-    std::unordered_map<std::string_view, EventRef, KeyHash> newest;  // By key, of this group.
+    std::unordered_map<std::string_view, EventRef, KeyHash> newest;  // By key; only this group.
     Revision next;
     int64_t now_ms = 0;
-    std::unique_ptr<rocksdb::Iterator> iterator;  // Of the state before the group; made when first needed.
+    std::unique_ptr<rocksdb::Iterator> iterator;  // Of the state before the group; created on first use.
   };
 
   struct Current {
-    Revision modified;  // 0: absent.
+    Revision modified;  // 0 if absent.
     Revision created;
     Blob value;
   };
@@ -495,14 +495,14 @@ class RocksStore final : public Store {
     append_log_entry(log, entry);
     group.batch.Put(slice(log_key(group.next)), slice(log));
     for (const EventRef& event : events) {
-      group.newest.erase(event->key);  // The map's key is the event's own text.
+      group.newest.erase(event->key);  // The map's key points into the event.
       group.newest.emplace(event->key, event);
     }
     group.transactions.push_back(std::move(events));
     return WriteResult(Committed{std::exchange(group.next, {group.next.value + 1})});
   }
 
-  // Whether a result is only true if the group that gave it is on disk: what it wrote, and conflicts with that.
+  // Whether a result is valid only if its group is on disk: its writes, and conflicts with them.
   static bool depends_on_group(const WriteResult& result, Revision before) {
     const Conflict* conflict = std::get_if<Conflict>(&result);
     return conflict == nullptr || conflict->revision > before;
@@ -543,13 +543,13 @@ class RocksStore final : public Store {
     if (!refused && compact_by_age) {
       const size_t most = kCompactionStep + 2 * group.transactions.size();
       Revision compacted = add_compaction(group, {UINT64_MAX}, group.now_ms - options_.history_age.count(), most);
-      feed_->set_compacted(compacted);  // Before the records go, so that no reader misses them unknowingly.
+      feed_->set_compacted(compacted);  // Before the records are deleted, so that no reader misses them unnoticed.
     }
     group.iterator.reset();
     if (group.batch.Count() > 0) {
       std::optional<StoreError> failed = write_batch(group.batch);
       if (failed) {
-        // The group is on disk as a whole or not at all; opening the store again tells which.
+        // The group is on disk as a whole or not at all; reopening the store tells which.
         Revision last{group.next.value - 1};
         try_reopen();
         bool known = database_.db != nullptr;
@@ -583,12 +583,12 @@ class RocksStore final : public Store {
     return std::nullopt;
   }
 
-  // A failed write leaves RocksDB unable to continue. Opening again settles what is on disk and what is not.
+  // After a failed write RocksDB cannot continue. Reopening determines what is on disk.
   void try_reopen() {
     auto now = steady_clock::now();
     if (!database_.db && now < reopen_not_before_) return;
     reopen_not_before_ = now + kReopenInterval;
-    expired_until_ms_ = 0;  // What ended may still be there.
+    expired_until_ms_ = 0;  // Expired keys may still exist.
     std::unique_lock lock(database_mutex_);
     database_.db.reset();
     database_.marker = {};
@@ -604,7 +604,7 @@ class RocksStore final : public Store {
     feed_->restart(database_.current);
   }
 
-  // TTLs that have passed become ordinary deletes, unless the key was written again since.
+  // Expired TTLs become ordinary deletes, unless the key was written again since.
   void add_expired(std::vector<Submission>& group) {
     if (!database_.db) return;
     int64_t now_ms = to_ms(clock_.now());
@@ -623,7 +623,7 @@ class RocksStore final : public Store {
       expired.expiries.push_back(it->key().ToString());
     }
     if (all) expired_until_ms_ = now_ms;
-    // The clock was set back: what was written in what is now the future ends a TTL from now.
+    // The clock was set back: keys written in what is now the future expire one TTL from now.
     for (it->SeekForPrev("f"); it->Valid() && expired.moved.size() < kExpiryStep; it->Prev()) {
       std::optional<ExpiryKey> parsed = parse_expiry_key(it->key().ToStringView());
       if (!parsed || it->value().size() != sizeof(uint64_t)) break;
@@ -635,7 +635,7 @@ class RocksStore final : public Store {
     if (!expired.expiries.empty() || !expired.moved.empty()) group.push_back(std::move(expired));
   }
 
-  // Adds the deletion of history up to a revision and a time, of so many log entries. Returns the revision reached.
+  // Adds the deletion of history up to a revision and a time, at most `most` log entries. Returns the revision reached.
   Revision add_compaction(Group& group, Revision until, int64_t until_ms, size_t most) {
     std::unique_ptr<rocksdb::Iterator> it(database_.db->NewIterator(reading_log()));
     Revision reached = database_.compacted;
@@ -697,31 +697,31 @@ class RocksStore final : public Store {
   const Clock& clock_;
   rocksdb::Env* const env_;
 
-  // Replaced by the committer under the exclusive lock; read by others under the shared one. Null db: failed, see
-  // failure_.
+  // Replaced by the committer under the exclusive lock; read by others under the shared lock. A null db means that
+  // opening failed, see failure_.
   std::shared_mutex database_mutex_;
   Database database_;
   mutable std::mutex failure_mutex_;
   StoreError failure_;
 
-  // The committer's own.
-  bool backlog_ = false;  // History is left to forget.
-  int64_t expired_until_ms_ =
-      0;  // Until then there is nothing left to expire, only what was deleted and is in the way.
+  // Used only by the committer.
+  bool backlog_ = false;  // History remains to be compacted.
+  // No key expires before this time: scans for expired keys skip the deleted records up to here.
+  int64_t expired_until_ms_ = 0;
   bool disk_full_ = false;
   uint64_t written_bytes_ = 0;
   steady_clock::time_point reopen_not_before_;
 
-  std::mutex queue_mutex_;  // Guards the next six.
+  std::mutex queue_mutex_;  // Guards the next six members.
   std::condition_variable queue_wake_;
   std::deque<Submission> queue_;
-  size_t expected_ = 0;  // Submissions that were announced and did not come yet.
+  size_t expected_ = 0;  // Announced submissions that have not arrived yet.
   steady_clock::time_point expected_until_;
   std::vector<std::pair<Revision, Callback<Unit>>> compactions_;
   bool stopping_ = false;
 
   std::shared_ptr<Feed> feed_;
-  WorkerPool readers_;
+  ThreadPool readers_;
   std::thread committer_;
 };
 

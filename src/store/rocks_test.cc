@@ -1,14 +1,15 @@
-// The embedded engine's own promises: what survives closing, killing, power loss and damage, and what is said when it
-// does not.
+// Guarantees specific to the embedded engine: what survives closing, killing, power loss and damage, and which errors
+// are reported otherwise.
 #include <gmock/gmock.h>
 #include <rocksdb/perf_context.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 
+#include "base/files.h"
+#include "base/test_folder.h"
 #include "store/fault_fs.h"
 #include "store/rocks_db.h"
 #include "store/test_support.h"
@@ -37,11 +38,6 @@ std::unique_ptr<Store> open(const RocksOptions& options) {
   return std::move(*store);
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void write_file(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
@@ -61,8 +57,8 @@ int rounds(int normal) {
   return asked ? std::atoi(asked) : normal;
 }
 
-TEST(RocksStore, keeps_everything_when_it_is_closed_and_opened_again) {
-  TemporaryFolder folder;
+TEST(RocksStore, keeps_everything_across_close_and_reopen) {
+  TestFolder folder;
   Revision a1, a2, b1, b2;
   {
     auto store = open(options_in(folder.path()));
@@ -82,11 +78,11 @@ TEST(RocksStore, keeps_everything_when_it_is_closed_and_opened_again) {
   auto events = take(*watcher, 3);
   EXPECT_THAT((std::vector{describe(*events[0]), describe(*events[1]), describe(*events[2])}),
               ElementsAre("+/b@3=b1", "~/a@4=a2<a1", "-/b@5<b1"));
-  EXPECT_EQ(waiting.create("/c", "c").value, b2.value + 1) << "revisions go on";
+  EXPECT_EQ(waiting.create("/c", "c").value, b2.value + 1) << "revisions continue";
 }
 
-TEST(RocksStore, forgets_history_by_age_and_remembers_that_it_did) {
-  TemporaryFolder folder;
+TEST(RocksStore, compacts_history_by_age_and_persists_the_compacted_revision) {
+  TestFolder folder;
   TestClock clock;
   RocksOptions options = options_in(folder.path());
   options.clock = &clock;
@@ -102,7 +98,7 @@ TEST(RocksStore, forgets_history_by_age_and_remembers_that_it_did) {
     Revision young = waiting.update("/a", kept, "3");
     clock.pass(std::chrono::minutes(3));
     while (waiting.status()->compacted < gone) std::this_thread::yield();
-    EXPECT_EQ(waiting.status()->compacted, gone) << "what is three minutes old stays";
+    EXPECT_EQ(waiting.status()->compacted, gone) << "three minutes old history is kept";
     EXPECT_EQ(waiting.range({.prefix = "/", .at = kept}).error().kind, ErrorKind::Compacted);
     EXPECT_EQ(*waiting.range({.prefix = "/", .at = gone})->items.at(0).value, "2");
     EXPECT_EQ(*waiting.range({.prefix = "/", .at = young})->items.at(0).value, "3");
@@ -113,8 +109,8 @@ TEST(RocksStore, forgets_history_by_age_and_remembers_that_it_did) {
   EXPECT_EQ(*waiting.get("/a")->item->value, "3");
 }
 
-TEST(RocksStore, a_store_whose_whole_history_was_forgotten_goes_on_at_its_revision) {
-  TemporaryFolder folder;
+TEST(RocksStore, a_store_without_history_continues_at_its_revision) {
+  TestFolder folder;
   Revision last;
   {
     auto store = open(options_in(folder.path()));
@@ -127,8 +123,8 @@ TEST(RocksStore, a_store_whose_whole_history_was_forgotten_goes_on_at_its_revisi
   EXPECT_EQ(Waiting(*store).create("/a", "2").value, last.value + 1);
 }
 
-TEST(RocksStore, a_ttl_goes_on_across_a_restart) {
-  TemporaryFolder folder;
+TEST(RocksStore, a_ttl_continues_across_a_restart) {
+  TestFolder folder;
   TestClock clock;
   RocksOptions options = options_in(folder.path());
   options.clock = &clock;
@@ -143,8 +139,8 @@ TEST(RocksStore, a_ttl_goes_on_across_a_restart) {
   EXPECT_EQ(describe(*take(*watcher, 1).at(0)), "-/event@3<e");
 }
 
-TEST(RocksStore, a_ttl_ends_in_time_when_the_clock_is_set_back) {
-  TemporaryFolder folder;
+TEST(RocksStore, a_ttl_expires_in_time_after_the_clock_is_set_back) {
+  TestFolder folder;
   TestClock clock;
   RocksOptions options = options_in(folder.path());
   options.clock = &clock;
@@ -155,7 +151,8 @@ TEST(RocksStore, a_ttl_ends_in_time_when_the_clock_is_set_back) {
   clock.pass(-std::chrono::hours(24 * 365));
   const Revision last = waiting.commit({create("/present", make_blob("p"), std::chrono::hours(1))});
   auto watcher = store->watch({"/", last});
-  // Housekeeping comes at its own pace: time passes until it has seen both, but not as far as was thought at first.
+  // Housekeeping runs at its own pace: advance the clock until it has seen both keys, but not up to the original
+  // expiry.
   std::atomic<bool> done = false;
   std::thread passing([&] {
     for (int day = 0; day < 360 && !done; ++day) {
@@ -170,11 +167,11 @@ TEST(RocksStore, a_ttl_ends_in_time_when_the_clock_is_set_back) {
   EXPECT_THAT(ended, ::testing::UnorderedElementsAre("/future", "/present"));
 }
 
-// Deleted records stay in their tables until RocksDB cleans up. Whoever looks for one key, for TTLs that passed, or for
-// the log's next entry must not step over all of them.
-TEST(RocksStore, deleted_records_are_not_in_the_way_of_other_reads) {
+// Deleted records stay in their tables until RocksDB compacts them. Reads of one key, of expired TTLs, or of the next
+// log entry must not step over all of them.
+TEST(RocksStore, deleted_records_do_not_slow_down_other_reads) {
   constexpr int kKeys = 1000;
-  TemporaryFolder folder;
+  TestFolder folder;
   {
     RocksOptions options = options_in(folder.path());
     options.history_age = std::chrono::milliseconds(0);
@@ -205,17 +202,17 @@ TEST(RocksStore, deleted_records_are_not_in_the_way_of_other_reads) {
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
 }
 
-TEST(RocksStore, a_second_store_on_the_same_folder_is_refused_by_name) {
-  TemporaryFolder folder;
+TEST(RocksStore, a_second_store_on_the_same_directory_is_rejected_with_its_name) {
+  TestFolder folder;
   auto store = open(options_in(folder.path()));
   StoreResult<std::unique_ptr<Store>> second = open_rocks(options_in(folder.path()));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, ErrorKind::Unavailable);
   EXPECT_THAT(second.error().message, HasSubstr(folder.path() + " is in use by another store of this process"));
-  EXPECT_EQ(rocks::lock_holder(folder.path()), ::getpid()) << "and asking did not take the lock away";
+  EXPECT_EQ(rocks::lock_holder(folder.path()), ::getpid()) << "asking must not release the lock";
 }
 
-TEST(RocksStore, a_folder_that_cannot_be_made_is_named) {
+TEST(RocksStore, errors_name_a_directory_that_cannot_be_created) {
   StoreResult<std::unique_ptr<Store>> store = open_rocks(options_in("/proc/holdfast"));
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error().message, HasSubstr("/proc/holdfast"));
@@ -223,7 +220,7 @@ TEST(RocksStore, a_folder_that_cannot_be_made_is_named) {
 
 // ---- Damage ----
 
-// A closed store with some writes in its log, and its files to play with.
+// A closed store with some writes in its log, and its files to modify.
 class DamagedStore : public ::testing::Test {
  protected:
   static constexpr int kWrites = 12;
@@ -233,36 +230,36 @@ class DamagedStore : public ::testing::Test {
     Waiting waiting(*store);
     std::mt19937_64 random(7);
     for (int i = 0; i < kWrites; ++i) {
-      marker_before_last_ = read_file(marker());
-      // Values that do not compress, one of them longer than a block of the log.
+      marker_before_last_ = *read_file(marker());
+      // Incompressible values, one of them longer than a block of the log.
       std::string value(i == 5 ? 50000 : 200, ' ');
       for (char& c : value) c = static_cast<char>(random());
       last_ = waiting.create("/k" + std::to_string(i), value);
     }
     store.reset();
     log_ = files_of(folder_.path(), ".log").back();
-    contents_ = read_file(log_);
+    contents_ = *read_file(log_);
   }
 
   fs::path marker() const { return folder_.path() + "/ACKNOWLEDGED"; }
 
   StoreResult<std::unique_ptr<Store>> reopen() { return open_rocks(options_in(folder_.path())); }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
   Revision last_;
   std::string marker_before_last_;
   fs::path log_;
   std::string contents_;
 };
 
-TEST_F(DamagedStore, the_log_is_whole_when_nothing_happened) {
+TEST_F(DamagedStore, an_undamaged_log_is_whole) {
   rocks::WalScan scan = rocks::scan_wal(contents_);
   EXPECT_EQ(scan.state, rocks::WalScan::State::Whole) << scan.what;
   EXPECT_EQ(scan.good_bytes, contents_.size());
 }
 
-TEST_F(DamagedStore, every_flipped_bit_before_the_last_record_is_damage_and_in_it_a_torn_tail) {
-  // The last write's record: where the log is still whole without it.
+TEST_F(DamagedStore, a_flipped_bit_before_the_last_record_is_damage_and_within_it_a_torn_tail) {
+  // The last record begins where the log is still whole without it.
   uint64_t last_record = 0;
   for (uint64_t cut = contents_.size() - 1; last_record == 0; --cut) {
     if (rocks::scan_wal(contents_.substr(0, cut)).state == rocks::WalScan::State::Whole) last_record = cut;
@@ -276,7 +273,7 @@ TEST_F(DamagedStore, every_flipped_bit_before_the_last_record_is_damage_and_in_i
   }
 }
 
-TEST_F(DamagedStore, a_log_cut_anywhere_is_whole_or_torn_never_damaged) {
+TEST_F(DamagedStore, a_truncated_log_is_whole_or_torn_but_never_damaged) {
   for (uint64_t cut = 0; cut < contents_.size(); cut += cut < 1000 || cut > 52000 ? 17 : 501) {
     rocks::WalScan scan = rocks::scan_wal(contents_.substr(0, cut));
     ASSERT_NE(scan.state, rocks::WalScan::State::Damaged) << "cut at " << cut << ": " << scan.what;
@@ -284,7 +281,7 @@ TEST_F(DamagedStore, a_log_cut_anywhere_is_whole_or_torn_never_damaged) {
   }
 }
 
-TEST_F(DamagedStore, a_flipped_bit_in_the_middle_of_the_log_is_refused_and_named) {
+TEST_F(DamagedStore, a_flipped_bit_in_the_middle_of_the_log_is_rejected_with_the_file_name) {
   std::string flipped = contents_;
   flipped[flipped.size() / 2] ^= 1;
   write_file(log_, flipped);
@@ -293,10 +290,10 @@ TEST_F(DamagedStore, a_flipped_bit_in_the_middle_of_the_log_is_refused_and_named
   EXPECT_EQ(store.error().kind, ErrorKind::Corrupt);
   EXPECT_THAT(store.error().message, HasSubstr(log_.filename().string()));
   EXPECT_THAT(store.error().message, HasSubstr("acknowledged"));
-  EXPECT_EQ(read_file(log_), flipped) << "the evidence is left as it was";
+  EXPECT_EQ(*read_file(log_), flipped) << "the file must not be modified";
 }
 
-TEST_F(DamagedStore, a_flipped_bit_in_the_last_acknowledged_write_is_refused) {
+TEST_F(DamagedStore, a_flipped_bit_in_the_last_acknowledged_write_is_rejected) {
   std::string flipped = contents_;
   flipped[flipped.size() - 20] ^= 1;
   write_file(log_, flipped);
@@ -304,10 +301,10 @@ TEST_F(DamagedStore, a_flipped_bit_in_the_last_acknowledged_write_is_refused) {
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().kind, ErrorKind::Corrupt);
   EXPECT_THAT(store.error().message, HasSubstr("writes up to revision " + std::to_string(last_.value)));
-  EXPECT_EQ(read_file(log_), flipped);
+  EXPECT_EQ(*read_file(log_), flipped);
 }
 
-TEST_F(DamagedStore, an_acknowledged_write_cut_off_cleanly_is_missed_too) {
+TEST_F(DamagedStore, an_acknowledged_write_cut_off_cleanly_is_detected) {
   uint64_t cut = contents_.size() - 1;
   while (rocks::scan_wal(contents_.substr(0, cut)).state != rocks::WalScan::State::Whole) --cut;
   write_file(log_, contents_.substr(0, cut));
@@ -317,7 +314,7 @@ TEST_F(DamagedStore, an_acknowledged_write_cut_off_cleanly_is_missed_too) {
   EXPECT_THAT(store.error().message, HasSubstr("reach only revision " + std::to_string(last_.value - 1)));
 }
 
-TEST_F(DamagedStore, a_missing_log_is_refused) {
+TEST_F(DamagedStore, a_missing_log_is_rejected) {
   fs::remove(log_);
   auto store = reopen();
   ASSERT_FALSE(store);
@@ -326,9 +323,9 @@ TEST_F(DamagedStore, a_missing_log_is_refused) {
 
 TEST_F(DamagedStore, a_torn_tail_that_was_never_acknowledged_is_cut_off) {
   for (uint64_t cut = contents_.size() - 1; cut > contents_.size() - 200; cut -= 37) {
-    TemporaryFolder copy;
+    TestFolder copy;
     fs::copy(folder_.path(), copy.path(), fs::copy_options::recursive);
-    // As if the power had failed while the last write was in progress: it has no acknowledgement.
+    // As if the power had failed during the last write: it has no acknowledgement.
     write_file(copy.path() + "/ACKNOWLEDGED", marker_before_last_);
     write_file(fs::path(copy.path()) / log_.filename(), contents_.substr(0, cut));
     auto store = open(options_in(copy.path()));
@@ -339,10 +336,10 @@ TEST_F(DamagedStore, a_torn_tail_that_was_never_acknowledged_is_cut_off) {
   }
 }
 
-TEST_F(DamagedStore, a_damaged_manifest_is_refused) {
+TEST_F(DamagedStore, a_damaged_manifest_is_rejected) {
   for (const fs::path& path : fs::directory_iterator(folder_.path())) {
     if (!path.filename().string().starts_with("MANIFEST")) continue;
-    std::string bytes = read_file(path);
+    std::string bytes = *read_file(path);
     bytes[bytes.size() / 2] ^= 1;
     write_file(path, bytes);
   }
@@ -351,7 +348,7 @@ TEST_F(DamagedStore, a_damaged_manifest_is_refused) {
   EXPECT_EQ(store.error().kind, ErrorKind::Corrupt) << store.error().message;
 }
 
-TEST_F(DamagedStore, a_missing_database_beside_its_marker_is_refused_not_made_anew) {
+TEST_F(DamagedStore, a_missing_database_beside_its_marker_is_rejected_and_not_recreated) {
   for (const auto& entry : fs::directory_iterator(folder_.path())) {
     if (entry.path() != marker()) fs::remove_all(entry.path());
   }
@@ -360,13 +357,13 @@ TEST_F(DamagedStore, a_missing_database_beside_its_marker_is_refused_not_made_an
   EXPECT_EQ(store.error().kind, ErrorKind::Corrupt) << store.error().message;
 }
 
-TEST_F(DamagedStore, a_flipped_bit_in_a_table_is_an_error_of_whoever_reads_it) {
+TEST_F(DamagedStore, a_flipped_bit_in_a_table_is_reported_as_corrupt) {
   {
     auto store = open(options_in(folder_.path()));
-  }  // Opening wrote the log into a table.
+  }  // Opening moves the log to a table.
   ASSERT_FALSE(files_of(folder_.path(), ".sst").empty());
   for (const fs::path& path : files_of(folder_.path(), ".sst")) {
-    std::string bytes = read_file(path);
+    std::string bytes = *read_file(path);
     bytes[bytes.size() / 3] ^= 1;
     write_file(path, bytes);
   }
@@ -382,7 +379,7 @@ TEST_F(DamagedStore, a_flipped_bit_in_a_table_is_an_error_of_whoever_reads_it) {
 
 // ---- Power loss and failing disks ----
 
-// Writers that remember what they were told.
+// Concurrent writers that record acknowledged and unknown results.
 class Load {
  public:
   Load(Store& store, int writers, std::map<std::string, uint64_t> known, uint64_t seed) : known_(std::move(known)) {
@@ -395,7 +392,7 @@ class Load {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Checks a store against what was acknowledged; returns what it holds now.
+  // Checks a store against the acknowledged writes; returns its current state.
   std::map<std::string, uint64_t> verify(Store& store) {
     std::map<std::string, uint64_t> now;
     StoreResult<Page> page = Waiting(store).range({.prefix = "/load/"});
@@ -404,7 +401,7 @@ class Load {
       return now;
     }
     for (const KeyValue& item : page->items) {
-      EXPECT_EQ(item.value->substr(0, item.value->find(' ')), item.key) << "half a write";
+      EXPECT_EQ(item.value->substr(0, item.value->find(' ')), item.key) << "partial write";
       now[item.key] = item.modified.value;
     }
     for (const auto& [key, revision] : known_) {
@@ -412,7 +409,7 @@ class Load {
       uint64_t found = it == now.end() ? 0 : it->second;
       auto unknown = unknown_.find(key);
       bool maybe = unknown != unknown_.end();
-      // The last write of a key may have failed without a response and still have happened.
+      // The last write of a key may have failed without a response but still happened.
       EXPECT_TRUE(found == revision || (maybe && (found > revision || found == 0)))
           << key << " was acknowledged at " << revision << ", found at " << found;
       if (found < revision && found != 0) ADD_FAILURE() << key << " went back";
@@ -426,7 +423,7 @@ class Load {
     std::mt19937_64 random(seed * 1000 + writer);
     Waiting waiting(store);
     while (!stopping_) {
-      // Each writer has keys of its own, so that it knows which must exist.
+      // Each writer has its own keys, so that it knows which must exist.
       std::string key = "/load/" + std::to_string(writer) + "/" + std::to_string(random() % 8);
       uint64_t at = 0;
       {
@@ -448,7 +445,7 @@ class Load {
         continue;
       }
       if (!std::holds_alternative<Committed>(*result)) {
-        ADD_FAILURE() << key << ": someone else wrote it";
+        ADD_FAILURE() << key << ": unexpected conflict";
         return;
       }
       ++acknowledged_;
@@ -470,9 +467,9 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-TEST(RocksPowerLoss, nothing_acknowledged_is_lost_when_unsynced_data_is_forgotten) {
+TEST(RocksPowerLoss, unsynced_data_may_be_lost_but_no_acknowledged_write) {
   uint64_t seed = std::getenv("HOLDFAST_SEED") ? std::strtoull(std::getenv("HOLDFAST_SEED"), nullptr, 10) : 1;
-  TemporaryFolder folder;
+  TestFolder folder;
   std::map<std::string, uint64_t> known;
   size_t acknowledged = 0;
   std::string older_marker;
@@ -488,14 +485,14 @@ TEST(RocksPowerLoss, nothing_acknowledged_is_lost_when_unsynced_data_is_forgotte
     ASSERT_TRUE(store) << store.error().message;
     Load load(**store, 6, known, random());
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
-    older_marker = read_file(folder.path() + "/ACKNOWLEDGED");
+    older_marker = *read_file(folder.path() + "/ACKNOWLEDGED");
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
     faults->freeze();
     load.stop();
     load.join();
     store->reset();
     faults->lose_power();
-    // The marker is not synced: after a power loss it may be an older one.
+    // The marker is not synced: after a power loss it may be older.
     if (random() % 2) write_file(folder.path() + "/ACKNOWLEDGED", older_marker);
     acknowledged += load.acknowledged();
 
@@ -507,8 +504,8 @@ TEST(RocksPowerLoss, nothing_acknowledged_is_lost_when_unsynced_data_is_forgotte
   EXPECT_GT(acknowledged, 100u);
 }
 
-TEST(RocksFailures, a_full_disk_is_told_and_writing_goes_on_when_there_is_room_again) {
-  TemporaryFolder folder;
+TEST(RocksFailures, a_full_disk_is_reported_and_writes_resume_when_space_is_freed) {
+  TestFolder folder;
   auto faults = std::make_shared<FaultFileSystem>(3);
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(faults);
   StoreResult<std::unique_ptr<Store>> opened = rocks::open_rocks_on(options_in(folder.path()), env.get());
@@ -524,8 +521,8 @@ TEST(RocksFailures, a_full_disk_is_told_and_writing_goes_on_when_there_is_room_a
   EXPECT_THAT(result.error().message, HasSubstr(folder.path()));
   const std::string told = to_api_error(result.error()).message;
   EXPECT_EQ(told, "store: the disk is full");
-  EXPECT_THAT(told, ::testing::Not(HasSubstr(folder.path()))) << "clients do not learn where the files are";
-  // Refused for as long as it is so, without harm to reads.
+  EXPECT_THAT(told, ::testing::Not(HasSubstr(folder.path()))) << "clients must not see file paths";
+  // Writes keep failing while the disk is full; reads work.
   StoreResult<WriteResult> another = waiting.write({create("/other", make_blob("x"))});
   ASSERT_FALSE(another);
   EXPECT_EQ(another.error().kind, ErrorKind::Unavailable) << another.error().message;
@@ -539,11 +536,11 @@ TEST(RocksFailures, a_full_disk_is_told_and_writing_goes_on_when_there_is_room_a
   ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ(*waiting.get("/before")->item->value, "1");
   std::vector<EventRef> events = take(*watcher, 1);
-  EXPECT_EQ(events.at(0)->key, "/after") << "watchers go on as if nothing had been";
+  EXPECT_EQ(events.at(0)->key, "/after") << "watchers continue undisturbed";
 }
 
-TEST(RocksFailures, nobody_is_told_of_a_conflict_with_what_was_never_written) {
-  TemporaryFolder folder;
+TEST(RocksFailures, no_conflict_is_reported_with_a_write_that_failed) {
+  TestFolder folder;
   auto faults = std::make_shared<FaultFileSystem>(5);
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(faults);
   StoreResult<std::unique_ptr<Store>> opened = rocks::open_rocks_on(options_in(folder.path()), env.get());
@@ -551,7 +548,7 @@ TEST(RocksFailures, nobody_is_told_of_a_conflict_with_what_was_never_written) {
   Store& store = **opened;
   Waiting(store).create("/there", "1");
   faults->fill_up_after(1000);
-  // Together in one group: the first finds what was there before, the last what the second is about to write.
+  // In one group: the first conflicts with an existing key, the last with the second, which will fail.
   std::vector<Transaction> group;
   for (const char* key : {"/there", "/large", "/large"}) {
     group.push_back({create(key, make_blob(std::string(50000, 'x')))});
@@ -560,13 +557,13 @@ TEST(RocksFailures, nobody_is_told_of_a_conflict_with_what_was_never_written) {
   store.write_all(std::move(group), [&](auto results) { promise.set_value(std::move(results)); });
   const std::vector<StoreResult<WriteResult>> results = promise.get_future().get();
   ASSERT_TRUE(results.at(0));
-  EXPECT_TRUE(std::holds_alternative<Conflict>(*results[0])) << "what is there is no secret";
+  EXPECT_TRUE(std::holds_alternative<Conflict>(*results[0])) << "a conflict with an existing key is reported";
   EXPECT_FALSE(results.at(1));
-  EXPECT_FALSE(results.at(2)) << "a conflict with something that is not there";
+  EXPECT_FALSE(results.at(2)) << "a conflict with a write that failed";
 }
 
 TEST(RocksFailures, a_failed_sync_is_not_an_acknowledgement) {
-  TemporaryFolder folder;
+  TestFolder folder;
   auto faults = std::make_shared<FaultFileSystem>(4);
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(faults);
   Revision before;
@@ -577,7 +574,7 @@ TEST(RocksFailures, a_failed_sync_is_not_an_acknowledgement) {
     before = waiting.create("/a", "1");
     faults->fail_syncs(1);
     StoreResult<WriteResult> result = waiting.write({update("/a", before, make_blob("2"))});
-    // The store opens itself again to learn what is there; then the response is certain, either way.
+    // The store reopens itself to find out what was written; the result is then certain, either way.
     StoreResult<Got> got = waiting.get("/a");
     ASSERT_TRUE(got) << got.error().message;
     if (result) {

@@ -19,21 +19,23 @@ std::optional<StoreError> check_transaction(const Transaction& transaction, cons
     }
     bool writes_value = operation.kind == Operation::Kind::Create || operation.kind == Operation::Kind::Update;
     if (writes_value != (operation.value != nullptr)) {
-      return StoreError{ErrorKind::Invalid, operation.key + ": a value belongs to create and update, and only there"};
+      return StoreError{ErrorKind::Invalid,
+                        operation.key + ": create and update require a value, other operations must not have one"};
     }
     bool names_revision = operation.kind == Operation::Kind::Update || operation.kind == Operation::Kind::Delete;
     if (names_revision && operation.expected == Revision{}) {
-      return StoreError{ErrorKind::Invalid, operation.key + ": update and delete need the revision they expect"};
+      return StoreError{ErrorKind::Invalid, operation.key + ": update and delete require an expected revision"};
     }
     bytes += operation.key.size() + (operation.value ? operation.value->size() : 0);
   }
   if (bytes > limits.max_transaction_bytes) {
-    // In the words that users find when they search: those of etcd, and of its client, which refuses more than this.
-    constexpr uint64_t kMostSent = 2 << 20;
-    if (bytes <= kMostSent) return StoreError{ErrorKind::TooLarge, "etcdserver: request is too large"};
+    // etcd's messages, which users can search for: those of the server, and of its client, which rejects more than
+    // this.
+    constexpr uint64_t kMaxSendBytes = 2 << 20;
+    if (bytes <= kMaxSendBytes) return StoreError{ErrorKind::TooLarge, "etcdserver: request is too large"};
     return StoreError{ErrorKind::TooLarge,
                       "rpc error: code = ResourceExhausted desc = trying to send message larger than max (" +
-                          std::to_string(bytes) + " vs. " + std::to_string(kMostSent) + ")"};
+                          std::to_string(bytes) + " vs. " + std::to_string(kMaxSendBytes) + ")"};
   }
   if (transaction.size() > 1) {
     std::vector<std::string_view> keys;

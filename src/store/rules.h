@@ -1,4 +1,4 @@
-// What every engine checks and says in the same words. Private to store.
+// Checks and error messages shared by all engines. Private to store.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@ struct Limits {
   uint64_t max_operations = 0;
 };
 
-// What is wrong with a transaction whatever the store holds; nothing if it may be tried.
+// Why a transaction is invalid regardless of the stored state; nullopt if it may be attempted.
 std::optional<StoreError> check_transaction(const Transaction& transaction, const Limits& limits);
 
 inline bool changes(const Operation& operation) { return operation.kind != Operation::Kind::Check; }
 
-// Whether an operation may continue with the key at this mod revision (0: absent).
+// Whether the operation's condition holds for a key at this mod revision (0 if absent).
 inline bool fits(const Operation& operation, Revision current) {
   return operation.kind == Operation::Kind::Create ? current == Revision{} : operation.expected == current;
 }
@@ -28,8 +28,8 @@ StoreError compacted_error(Revision asked, Revision compacted);
 StoreError future_error(Revision asked, Revision current);
 StoreError closed_error();
 
-// Whether this etcd's progress notifications never overtake events: 3.4.31 and later 3.4, 3.5.13 and later. What is not
-// a version is not trusted.
+// Whether progress notifications of this etcd never overtake events: 3.4.31 and later 3.4, 3.5.13 and later. False if
+// the text is not a version.
 bool etcd_progress_is_exact(const std::string& version);
 
 }  // namespace holdfast::store

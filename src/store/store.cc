@@ -47,7 +47,7 @@ Error to_api_error(StoreError error) {
       return {Reason::RequestEntityTooLarge, std::move(error.message)};
     case ErrorKind::Unavailable:
     case ErrorKind::Closed: {
-      // kube-apiserver answers an unreachable etcd with ServerTimeout, retry after 2 s.
+      // kube-apiserver responds with ServerTimeout if etcd is unreachable; retry after 2 s.
       Error unreachable{Reason::ServerTimeout, std::move(error.message)};
       unreachable.retry_after_seconds = 2;
       return unreachable;

@@ -34,7 +34,7 @@
 namespace holdfast {
 
 struct Revision {
-  uint64_t value = 0;  // 0: none, or "the latest" in a read request.
+  uint64_t value = 0;  // 0 means none, or "the latest" in a read request.
   auto operator<=>(const Revision&) const = default;
 };
 
@@ -47,22 +47,22 @@ inline Blob make_blob(std::string bytes) { return std::make_shared<const std::st
 // --- Errors ---------------------------------------------------------------------------------------------------------
 
 enum class ErrorKind : uint8_t {
-  Invalid,         // Bad request: an empty key, a NUL in a key, a key twice in one transaction.
-  Compacted,       // The requested revision is older than the kept history.
+  Invalid,         // Bad request: an empty key, a NUL in a key, a duplicate key in one transaction.
+  Compacted,       // The requested revision is older than the retained history.
   FutureRevision,  // The requested revision has not been reached yet.
   TooLarge,        // The request exceeds the engine's limit. Nothing was written.
   Unavailable,     // Definitely not written: no connection, disk full. Try again later.
   Timeout,         // No response in time, or the connection broke: a write may or may not have happened.
   Corrupt,         // Stored bytes contradict their checksums or each other.
   Closed,          // The store or the watcher was closed. A pending write may or may not have happened.
-  LeaseGone,       // The lease behind a TTL has expired. The etcd engine gets a new one, once.
+  LeaseGone,       // The lease behind a TTL has expired. The etcd engine then gets a new one, once.
   Internal,
 };
 
 struct StoreError {
   ErrorKind kind = ErrorKind::Internal;
   std::string message;  // Names the key, the revision, the file or the endpoint: for logs and for the operator.
-  // What API clients are told instead, if the message says where the server keeps its files. Empty: the message.
+  // Shown to API clients instead, if the message reveals where the server keeps its files. Empty if it does not.
   std::string public_message = {};
 };
 
@@ -93,11 +93,11 @@ struct Got {
 
 struct RangeRequest {
   std::string prefix;     // Every key with this prefix: end it with '/' for a resource.
-  std::string from = {};  // Only keys >= from. A page that ended with key K continues at K + '\0'.
-  uint64_t limit = 0;     // 0: all.
-  Revision at = {};       // 0: the latest.
+  std::string from = {};  // Only keys >= from. After a page that ends with key K, continue at K + '\0'.
+  uint64_t limit = 0;     // 0 means all.
+  Revision at = {};       // 0 means the latest.
   bool keys_only = false;
-  bool count = false;  // Also count all keys of the range from `from` on; costs a walk over them.
+  bool count = false;  // Also count all keys of the range, starting at `from`; costs a walk over them.
 };
 
 struct Page {
@@ -114,13 +114,13 @@ struct Operation {
     Create,  // The key must be absent.
     Update,  // The key must be at revision `expected`.
     Delete,  // Likewise.
-    Check,   // The key must be at `expected` (0: absent); changes nothing.
+    Check,   // The key must be at `expected` (0 for absent); changes nothing.
   };
   Kind kind = Kind::Create;
   std::string key;
   Revision expected = {};
   Blob value = nullptr;  // Create, Update.
-  // Above 0: the key is deleted that long after this write, or up to a minute later.
+  // If above 0, the key is deleted this long after the write, or up to a minute later.
   std::chrono::seconds ttl = {};
 };
 
@@ -137,17 +137,17 @@ inline Operation check(std::string key, Revision expected) {
   return {Operation::Kind::Check, std::move(key), expected, nullptr, {}};
 }
 
-// All operations or none. Usually one. A key may occur once.
+// All operations or none. Usually one. Each key may occur only once.
 using Transaction = std::vector<Operation>;
 
 struct Committed {
   Revision revision;  // Of the transaction: the new resourceVersion, for deletes too.
 };
 
-// Nothing was written because this operation (the first such) did not match.
+// Nothing was written because the condition of this operation (the first such) did not hold.
 struct Conflict {
   size_t operation = 0;
-  std::optional<KeyValue> current;  // What exists instead; none: the key is absent.
+  std::optional<KeyValue> current;  // The existing key; nullopt if it is absent.
   Revision revision;                // The store's revision at that time.
 };
 
@@ -168,14 +168,15 @@ struct Event {
 using EventRef = std::shared_ptr<const Event>;
 
 struct WatchRequest {
-  std::string prefix;   // "/registry/" for everything.
-  Revision after = {};  // Changes with a greater revision. 0: from now on (the first batch is progress: "now").
+  std::string prefix;  // "/registry/" for everything.
+  // Changes with a greater revision. 0 means from now on (the first batch reports the revision of "now").
+  Revision after = {};
 };
 
 // The changes of one or more whole transactions, and the watcher's position.
 struct WatchBatch {
-  std::vector<EventRef> events;  // Empty: a progress notification.
-  Revision revision;             // Every change of the range up to here was delivered, this batch included.
+  std::vector<EventRef> events;  // Empty for a progress notification.
+  Revision revision;             // Every change of the range up to here has been delivered, this batch included.
 };
 
 class Watcher {
@@ -183,11 +184,11 @@ class Watcher {
   virtual ~Watcher() = default;
 
   // The next batch, once there is one. One call at a time. After an error every further call returns the same error;
-  // Compacted: list again and start a new watcher. A slow watcher is not closed: the store keeps nothing for it beyond
-  // its normal history, until compaction passes it.
+  // after Compacted, list again and start a new watcher. A slow watcher is not closed: the store keeps nothing for it
+  // beyond its normal history, until compaction passes it.
   virtual void next(Callback<WatchBatch> done) = 0;
 
-  // Asks for a progress notification soon: a batch without events, unless events with a newer revision come first.
+  // Requests a progress notification: a batch without events, unless events with a newer revision come first.
   virtual void request_progress() = 0;
 };
 
@@ -197,10 +198,10 @@ struct Status {
   std::string engine;   // "rocks", "etcd".
   std::string version;  // Of the engine.
   Revision current;
-  Revision compacted;  // Reads at, and watches after, this revision still work. 0: nothing compacted, or unknown.
+  Revision compacted;  // Reads at, and watches after, this revision still work. 0 if nothing was compacted, or unknown.
   uint64_t db_bytes = 0;
-  // Whether request_progress() can be trusted for consistent reads. False on etcd before 3.4.31 and 3.5.13, whose
-  // responses may overtake events: read from the store there instead.
+  // Whether request_progress() can be relied on for consistent reads. False on etcd before 3.4.31 and 3.5.13, where
+  // progress may overtake events: read from the store there instead.
   bool progress_is_exact = true;
 };
 
@@ -210,7 +211,7 @@ class Store {
 
   virtual void get(std::string key, Callback<Got> done) = 0;
   virtual void range(RangeRequest request, Callback<Page> done) = 0;
-  // The newest revision, linearizable: what a consistent read must reach.
+  // The newest revision, linearizable: a consistent read must not be older.
   virtual void current_revision(Callback<Revision> done) = 0;
 
   virtual void write(Transaction transaction, Callback<WriteResult> done) = 0;
@@ -218,21 +219,21 @@ class Store {
   // together. For bootstrap, copies and restores.
   virtual void write_all(std::vector<Transaction> transactions,
                          std::function<void(std::vector<StoreResult<WriteResult>>)> done) = 0;
-  // Announces that many write() calls, from any thread: an engine that waits for the disk delays the first until the
-  // last has arrived and commits them together. Calls that do not come delay the others by a few milliseconds.
+  // Announces this many write() calls, from any thread: an engine that syncs to disk delays the first until the last
+  // has arrived and commits them together. If a call does not come, the others are delayed by a few milliseconds.
   virtual void expect_writes(size_t) {}
 
   // Never fails: a watcher that cannot start reports that in its first next().
   virtual std::unique_ptr<Watcher> watch(WatchRequest request) = 0;
 
   // Compacts history before `revision`, which itself stays readable. Engines compact automatically, by age; this is for
-  // tests and tools. Compacted or FutureRevision when there is nothing to do at that revision.
+  // tests and tools. Compacted or FutureRevision if there is nothing to do at that revision.
   virtual void compact(Revision revision, Callback<Unit> done) = 0;
 
   virtual void status(Callback<Status> done) = 0;
 };
 
-// The smallest key after every key with this prefix; empty: there is none.
+// The smallest key after every key with this prefix; empty if there is none.
 std::string prefix_end(std::string_view prefix);
 
 // --- Engines --------------------------------------------------------------------------------------------------------
@@ -240,12 +241,12 @@ std::string prefix_end(std::string_view prefix);
 struct RocksOptions {
   std::string directory;  // Created if missing.
 
-  // History older than this is compacted away. Kubernetes' continue tokens and watches are promised about this long.
+  // History older than this is compacted. Continue tokens and watches work for about this long, as in Kubernetes.
   std::chrono::milliseconds history_age = std::chrono::minutes(5);
-  // How often ages and expired TTLs are checked.
+  // How often history age and expired TTLs are checked.
   std::chrono::milliseconds housekeeping_interval = std::chrono::seconds(1);
 
-  // One transaction, as etcd limits it (its default request limit).
+  // Size of one transaction; etcd's default request limit.
   uint64_t max_transaction_bytes = 1536 * 1024;
   uint64_t max_operations = 128;
 
@@ -255,30 +256,31 @@ struct RocksOptions {
   uint64_t memtable_bytes = 8 << 20;
   uint64_t block_cache_bytes = 8 << 20;
 
-  // False: writes are acknowledged before they are on disk, and a power loss may lose the newest. For tests.
+  // If false, writes are acknowledged before they are on disk, and a power loss may lose the newest ones. For tests.
   bool fsync = true;
 
-  const Clock* clock = nullptr;  // Null: the system's.
+  const Clock* clock = nullptr;  // Null means the system clock.
 };
 
-// Opens or creates; may wait for the disk. Unavailable, naming the directory: another process has it open. Corrupt,
-// naming the file: acknowledged data is damaged or missing. A torn tail that was never acknowledged is dropped.
+// Opens or creates the store; may block on disk. Unavailable, naming the directory, if another process has it open.
+// Corrupt, naming the file, if acknowledged data is damaged or missing. A torn tail that was never acknowledged is
+// dropped.
 StoreResult<std::unique_ptr<Store>> open_rocks(RocksOptions options);
 
 struct EtcdOptions {
   std::vector<std::string> endpoints;  // "http://host:2379", "https://...". Tried in turn.
-  std::string ca_file = {};            // PEM; for https. Empty: the system's roots.
+  std::string ca_file = {};            // PEM; for https. Empty means the system's roots.
   std::string cert_file = {};          // Client certificate and key, PEM.
   std::string key_file = {};
 
   std::chrono::milliseconds request_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds keepalive_time = std::chrono::seconds(30);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
-  // Compaction shared with other API servers on the same etcd (compact_rev_key). 0: leave it to them.
+  // Compaction shared with other API servers on the same etcd (compact_rev_key). 0 leaves it to them.
   std::chrono::milliseconds compaction_interval = std::chrono::minutes(5);
 
-  // Path of the engine; empty: libholdfast_etcd.so beside the program, where it is installed or built, or in the
-  // library path.
+  // Path of the engine. Empty searches for libholdfast_etcd.so beside the program, in the install and build
+  // directories, and in the library path.
   std::string module_path = {};
 };
 
@@ -286,7 +288,7 @@ struct EtcdOptions {
 // block. Unavailable when no endpoint answers within request_timeout.
 StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options);
 
-// --- Moving and checking --------------------------------------------------------------------------------------------
+// --- Copying and checking -------------------------------------------------------------------------------------------
 // For the command line: these functions block.
 
 // A file that contains the current state of a store, checksummed (docs/formats/store.md).
@@ -298,11 +300,11 @@ using Location = std::variant<RocksOptions, EtcdOptions, BackupFile>;
 struct Moved {
   uint64_t items = 0;
   uint64_t bytes = 0;  // Keys and values.
-  Revision revision;   // The source's, to which all of it belongs.
+  Revision revision;   // The source's revision of this snapshot.
 };
 
-struct MoveOptions {
-  std::string prefix = "/";  // What to copy from an etcd that is shared with others.
+struct CopyOptions {
+  std::string prefix = "/";  // Restricts the copy, for an etcd shared with other users.
   // etcd does not report remaining lifetimes: expiring keys get this one.
   std::chrono::seconds ttl = std::chrono::hours(1);
   // Converts each value for the target. From an embedded store to an etcd: cache::kubernetes_value.
@@ -310,10 +312,10 @@ struct MoveOptions {
   std::function<void(const Moved& so_far)> progress = nullptr;  // Called occasionally.
 };
 
-// Copies the current state of every key. The source may be in use meanwhile, even an embedded store. The target must be
-// empty (Invalid, naming it). Embedded stores and backups keep every revision; an etcd assigns new ones. A failed copy
-// leaves nothing behind, except in an etcd.
-StoreResult<Moved> copy_store(const Location& from, const Location& to, const MoveOptions& options = {});
+// Copies the current state of every key. The source may be in use, even if it is an embedded store. The target must be
+// empty (otherwise Invalid, naming it). Embedded stores and backups keep every revision; an etcd assigns new ones. A
+// failed copy leaves nothing behind, except in an etcd.
+StoreResult<Moved> copy_store(const Location& from, const Location& to, const CopyOptions& options = {});
 
 struct Problem {
   std::string where;  // The key, the revision or the file.
@@ -322,19 +324,19 @@ struct Problem {
 
 struct CheckReport {
   Moved checked;
-  uint64_t versions = 0;  // With history, on an embedded store.
+  uint64_t versions = 0;  // Including history, for an embedded store.
   std::vector<Problem> problems;
-  uint64_t more_problems = 0;  // Beyond those listed.
+  uint64_t more_problems = 0;  // In addition to those listed.
 };
 
 struct CheckOptions {
   std::string prefix = "/";
-  // What is wrong with a value; nothing if it is valid.
+  // Why a value is invalid; nullopt if it is valid.
   std::function<std::optional<std::string>(std::string_view key, std::string_view value)> verify = nullptr;
   std::function<void(const Moved& so_far)> progress = nullptr;
 };
 
-// Reads everything and reports what is damaged. An error only if the store could not be read at all.
+// Reads everything and reports damage. Returns an error only if the store could not be read at all.
 StoreResult<CheckReport> check_store(const Location& location, const CheckOptions& options = {});
 
 }  // namespace store

@@ -1,8 +1,7 @@
-// Acknowledged writes per second, watch latency and restart time of the embedded store, on the disk it is pointed at.
+// Acknowledged writes per second, watch latency and restart time of the embedded store on a given disk.
 //
 //   store_bench DIR [--seconds=N] [--objects=N] [--only=write,watch,restart]
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,13 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/process.h"
 #include "store/store.h"
 
 namespace {
@@ -37,15 +36,7 @@ struct Options {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double resident_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
-  }
-  return 0;
-}
-
-// Like an object: half of it repeats, half does not.
+// Like an object: half of it is repetitive, half random.
 std::string make_value(size_t bytes, std::mt19937_64& random) {
   std::string value(bytes, 'x');
   for (size_t i = 0; i + 8 <= bytes / 2; i += 8) {
@@ -70,7 +61,7 @@ double percentile(std::vector<double>& sorted, double p) {
   return sorted.empty() ? 0 : sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1))];
 }
 
-// What the disk itself does: appends of 1 KB, each synced.
+// Baseline of the disk itself: appends of 1 KB, each synced.
 void bench_sync(const Options& options) {
   std::string path = options.directory + "/sync";
   int file = ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
@@ -86,7 +77,7 @@ void bench_sync(const Options& options) {
   fs::remove(path);
 }
 
-// `writers` requests are always in progress; each continues with the next when it is answered. Creates, then updates.
+// Keeps `writers` requests in flight; each is followed by the next when it completes. Creates, then updates.
 void bench_write(const Options& options, size_t bytes, size_t writers) {
   std::string directory = options.directory + "/write";
   fs::remove_all(directory);
@@ -139,13 +130,13 @@ void bench_write(const Options& options, size_t bytes, size_t writers) {
       "write: %5zu bytes, %3zu writers: %7.0f acknowledged/s, latency p50 %.2f ms, p99 %.2f ms, max %.1f ms, RSS %.0f "
       "MB\n",
       bytes, writers, static_cast<double>(all.size()) / elapsed, percentile(all, 0.5), percentile(all, 0.99),
-      all.empty() ? 0.0 : all.back(), resident_mb());
+      all.empty() ? 0.0 : all.back(), static_cast<double>(resident_bytes()) / (1 << 20));
   std::fflush(stdout);
   store.reset();
   fs::remove_all(directory);
 }
 
-// From handing over a write to a watcher's callback, with one writer.
+// From submitting a write to the watcher's callback, with one writer.
 void bench_watch(const Options& options) {
   std::string directory = options.directory + "/watch";
   fs::remove_all(directory);
@@ -206,7 +197,8 @@ void bench_restart(const Options& options) {
       changed.wait(lock, [&] { return done; });
     }
     std::printf("fill: %llu objects of 10 KB in %.1f s, RSS %.0f MB\n",
-                static_cast<unsigned long long>(options.objects), seconds_since(start), resident_mb());
+                static_cast<unsigned long long>(options.objects), seconds_since(start),
+                static_cast<double>(resident_bytes()) / (1 << 20));
   }
   auto start = Clock::now();
   auto store = open(directory);
@@ -233,7 +225,7 @@ void bench_restart(const Options& options) {
   }
   std::printf("restart: opened in %.0f ms, %llu objects (%.0f MB) read in %.2f s, RSS %.0f MB\n", opened * 1000,
               static_cast<unsigned long long>(count), static_cast<double>(bytes) / 1e6, seconds_since(start),
-              resident_mb());
+              static_cast<double>(resident_bytes()) / (1 << 20));
   store.reset();
   fs::remove_all(directory);
 }

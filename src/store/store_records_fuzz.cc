@@ -1,5 +1,5 @@
-// What is on disk may be anything: the readers of logs, records and backups refuse it without harm, and what they
-// accept they write back the same.
+// Arbitrary bytes on disk: the readers of logs, records and backups reject them safely, and whatever they accept
+// round-trips.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       rocks::WalScan scan = rocks::scan_wal(rest);
       assert(scan.good_bytes <= rest.size());
       assert(scan.state == rocks::WalScan::State::Whole || scan.good_bytes <= scan.damage_bytes);
-      // Cut where it says, a log is whole.
+      // Truncated at that position, a log is whole.
       assert(rocks::scan_wal(rest.substr(0, scan.good_bytes)).state == rocks::WalScan::State::Whole);
       break;
     }

@@ -1,3 +1,4 @@
+#include "base/test_folder.h"
 #include "store/memory_store.h"
 #include "store/test_etcd.h"
 #include "store/test_support.h"
@@ -38,7 +39,7 @@ class RocksEngine final : public EngineUnderTest {
   void close() override { store_.reset(); }
 
  private:
-  TemporaryFolder folder_;
+  TestFolder folder_;
   TestClock clock_;
   std::unique_ptr<Store> store_;
 };
@@ -48,7 +49,7 @@ class EtcdEngine final : public EngineUnderTest {
  public:
   explicit EtcdEngine(EtcdProcess& etcd) : store_(open_etcd_at({etcd.url()})) {}
   Store& store() override { return *store_; }
-  void pass(std::chrono::seconds) override {}  // The real time passes while a test waits for the event.
+  void pass(std::chrono::seconds) override {}  // Real time passes while a test waits for the event.
   void close() override { store_.reset(); }
 
  private:

@@ -23,8 +23,8 @@ std::string etcd_program() {
 }  // namespace
 
 int free_port() {
-  // Below the ports that outgoing connections are given: while an etcd is down, someone's connection (even our own to
-  // it, whose both ends are then the same) would else take its port permanently.
+  // Below the ephemeral ports: while an etcd is down, an outgoing connection (even our own to it, connected to itself)
+  // would otherwise take its port permanently.
   constexpr int kFirst = 12000, kLast = 32000;
   thread_local std::minstd_rand random(std::random_device{}());
   int port = 0;
@@ -41,15 +41,7 @@ int free_port() {
   return port;
 }
 
-bool EtcdProcess::installed() {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  // gRPC is not built for ThreadSanitizer: everything it hands from one thread to another would look like a race.
-  return false;
-#endif
-#endif
-  return ::access(etcd_program().c_str(), X_OK) == 0;
-}
+bool EtcdProcess::installed() { return ::access(etcd_program().c_str(), X_OK) == 0; }
 
 EtcdProcess::EtcdProcess(Member member) : member_(std::move(member)) {
   if (member_.client_port == 0) member_.client_port = free_port();
@@ -82,6 +74,7 @@ void EtcdProcess::start() {
   words.insert(words.end(), member_.more_flags.begin(), member_.more_flags.end());
   std::string log = folder_.path() + "/log";
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   process_ = ::fork();

@@ -1,5 +1,4 @@
-// A real etcd for tests, started on free ports in a temporary folder. HOLDFAST_ETCD names another one than the
-// installed one.
+// A real etcd for tests, started on free ports in a temporary directory. HOLDFAST_ETCD overrides the installed binary.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "store/test_support.h"
 
 namespace holdfast::store::testing {
@@ -18,10 +18,10 @@ class EtcdProcess {
  public:
   struct Member {
     std::string name = "one";
-    std::string cluster = {};  // "one=http://...,two=..."; empty: alone.
-    int client_port = 0;       // 0: any.
+    std::string cluster = {};  // "one=http://...,two=..."; empty for a single member.
+    int client_port = 0;       // 0 means any.
     int peer_port = 0;
-    std::vector<std::string> more_flags = {};  // TLS.
+    std::vector<std::string> more_flags = {};  // For TLS.
     std::string scheme = "http";
   };
 
@@ -34,16 +34,16 @@ class EtcdProcess {
   EtcdProcess& operator=(const EtcdProcess&) = delete;
 
   std::string url() const;
-  void kill();   // As a crash does.
-  void start();  // Again, on the same data and ports.
+  void kill();   // SIGKILL, like a crash.
+  void start();  // Restarts on the same data and ports.
 
  private:
   Member member_;
-  TemporaryFolder folder_;
+  TestFolder folder_;
   pid_t process_ = 0;
 };
 
-// Opens, and aborts the test program if that fails.
+// Aborts the test program if opening fails.
 std::unique_ptr<Store> open_etcd_at(std::vector<std::string> endpoints);
 EtcdOptions etcd_options(std::vector<std::string> endpoints);
 

@@ -1,10 +1,9 @@
-// What the store's tests share: waiting for answers, a clock to turn, folders that go away, engines to run against.
+// Shared by the tests of store: waiting for callbacks, a manual clock, temporary directories, engines under test.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -28,7 +27,7 @@ StoreResult<T> await(Start start) {
   return answer.get();
 }
 
-// The store as a test reads best: each call waits.
+// A store with blocking calls, for readable tests.
 class Waiting {
  public:
   explicit Waiting(Store& store) : store_(store) {}
@@ -81,7 +80,7 @@ inline StoreResult<WatchBatch> next(Watcher& watcher) {
   return await<WatchBatch>([&](auto done) { watcher.next(std::move(done)); });
 }
 
-// Events until there are `count`, whatever batches they come in.
+// Collects `count` events, however they are batched.
 inline std::vector<EventRef> take(Watcher& watcher, size_t count) {
   std::vector<EventRef> events;
   while (events.size() < count) {
@@ -95,7 +94,7 @@ inline std::vector<EventRef> take(Watcher& watcher, size_t count) {
   return events;
 }
 
-// "+/a@5=x", "~/a@6=y<x", "-/a@7<y": kind, key, revision relative to `base`, value, value before.
+// "+/a@5=x", "~/a@6=y<x", "-/a@7<y": type, key, revision relative to `base`, value, previous value.
 inline std::string describe(const Event& event, Revision base = {}) {
   std::string out = event.type == Event::Type::Created ? "+" : event.type == Event::Type::Updated ? "~" : "-";
   out += event.key + "@" + std::to_string(event.revision.value - base.value);
@@ -116,41 +115,23 @@ class TestClock final : public Clock {
   std::atomic<int64_t> seconds_{1'800'000'000};
 };
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "holdfast-store-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// One engine as the contract suite sees it.
+// One engine in the contract suite.
 class EngineUnderTest {
  public:
   virtual ~EngineUnderTest() = default;
   virtual Store& store() = 0;
-  // Lets at least this much time pass for TTLs.
+  // Advances the time for TTLs by at least this much.
   virtual void pass(std::chrono::seconds time) = 0;
-  // Closes the store; store() is not used afterwards.
+  // Closes the store; store() must not be used afterwards.
   virtual void close() = 0;
 };
 
 struct Engine {
   const char* name;
-  std::unique_ptr<EngineUnderTest> (*start)();  // Null: not installed here.
+  std::unique_ptr<EngineUnderTest> (*start)();  // Returns null if the engine is not installed.
 };
 
-// Defined where the engines are.
+// Defined by the test program, next to the engines.
 std::vector<Engine> engines();
 
 }  // namespace holdfast::store::testing

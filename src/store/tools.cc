@@ -1,4 +1,4 @@
-// Copying and checking, whatever lies on either side.
+// Copying and checking of stores, etcds and backups.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -14,7 +14,7 @@ constexpr uint64_t kPageItems = 500;
 constexpr size_t kWritesTogether = 256;
 constexpr uint64_t kProgressItems = 1000;
 
-// Calls start(callback) and waits: these functions are for the command line.
+// Calls start(callback) and blocks: these functions are for the command line.
 template <class T, class Start>
 T wait_for(Start start) {
   std::mutex mutex;
@@ -65,7 +65,7 @@ class EtcdSink final : public Sink {
   EtcdSink(std::unique_ptr<Store> store, std::string prefix, const Clock& clock)
       : store_(std::move(store)), prefix_(std::move(prefix)), clock_(clock) {}
 
-  // An etcd counts its own revisions. It is made to count up to the source's, by writes to keys that are removed again:
+  // An etcd counts its own revisions. It is advanced to the source's revision by writes to temporary keys, because
   // clients take an object with a smaller revision for an older one.
   StoreResult<Unit> begin_after(Revision revision) override {
     StoreResult<Revision> now =
@@ -75,7 +75,7 @@ class EtcdSink final : public Sink {
     std::vector<Revision> at(std::min<uint64_t>(kWritesTogether, revision.value - now->value));
     const auto key = [&](size_t i) { return prefix_ + "holdfast-revision/" + std::to_string(i); };
     const Blob nothing = make_blob(std::string());
-    // Removing the keys counts as well.
+    // Deleting the keys counts as well.
     for (bool made = false; !made || now->value + at.size() < revision.value; made = true) {
       for (size_t i = 0; i < at.size(); ++i) {
         waiting_.push_back({made ? update(key(i), at[i], nothing) : create(key(i), nothing)});
@@ -95,7 +95,7 @@ class EtcdSink final : public Sink {
   StoreResult<Unit> put(const Record& record) override {
     std::chrono::seconds ttl{};
     if (record.expiry_ms != 0) {
-      // What has expired meanwhile goes as soon as it is there.
+      // Records that have expired in the meantime are deleted as soon as possible.
       ttl = std::chrono::seconds(std::max<int64_t>(1, record.expiry_ms / 1000 - clock_.now().seconds));
     }
     waiting_.push_back({create(std::string(record.key), make_blob(std::string(record.value)), ttl)});
@@ -111,7 +111,7 @@ class EtcdSink final : public Sink {
     return Unit{};
   }
 
-  // The revision of each.
+  // Returns the revision of each transaction.
   StoreResult<std::vector<Revision>> write() {
     auto results = wait_for<std::vector<StoreResult<WriteResult>>>(
         [&](auto done) { store_->write_all(std::exchange(waiting_, {}), std::move(done)); });
@@ -120,7 +120,7 @@ class EtcdSink final : public Sink {
       if (!result) return result.take_error();
       if (auto* conflict = std::get_if<Conflict>(&*result)) {
         std::string key = conflict->current ? conflict->current->key : "";
-        return StoreError{ErrorKind::Invalid, key + ": somebody else writes to the target"};
+        return StoreError{ErrorKind::Invalid, key + ": another client is writing to the target"};
       }
       revisions.push_back(std::get<Committed>(*result).revision);
     }
@@ -134,7 +134,7 @@ class EtcdSink final : public Sink {
 };
 
 // Copying and checking leave compaction to the servers.
-StoreResult<std::unique_ptr<Store>> open_quietly(EtcdOptions options) {
+StoreResult<std::unique_ptr<Store>> open_without_compaction(EtcdOptions options) {
   options.compaction_interval = {};
   return open_etcd(std::move(options));
 }
@@ -142,7 +142,7 @@ StoreResult<std::unique_ptr<Store>> open_quietly(EtcdOptions options) {
 StoreResult<std::unique_ptr<Source>> open_source(const Location& location, const std::string& prefix) {
   if (auto* rocks = std::get_if<RocksOptions>(&location)) return open_rocks_source(*rocks);
   if (auto* backup = std::get_if<BackupFile>(&location)) return open_backup(backup->path);
-  StoreResult<std::unique_ptr<Store>> store = open_quietly(std::get<EtcdOptions>(location));
+  StoreResult<std::unique_ptr<Store>> store = open_without_compaction(std::get<EtcdOptions>(location));
   if (!store) return store.take_error();
   RangeRequest request = EtcdSource::request(prefix);
   request.limit = 1;
@@ -156,7 +156,7 @@ StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std
   if (auto* rocks = std::get_if<RocksOptions>(&location)) return make_rocks_sink(*rocks);
   if (auto* backup = std::get_if<BackupFile>(&location)) return make_backup(backup->path);
   const auto& options = std::get<EtcdOptions>(location);
-  StoreResult<std::unique_ptr<Store>> store = open_quietly(options);
+  StoreResult<std::unique_ptr<Store>> store = open_without_compaction(options);
   if (!store) return store.take_error();
   StoreResult<Page> first = wait_for<StoreResult<Page>>(
       [&](auto done) { (*store)->range({.prefix = prefix, .limit = 1, .keys_only = true}, std::move(done)); });
@@ -170,7 +170,7 @@ StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std
 
 }  // namespace
 
-StoreResult<Moved> copy_store(const Location& from, const Location& to, const MoveOptions& options) {
+StoreResult<Moved> copy_store(const Location& from, const Location& to, const CopyOptions& options) {
   StoreResult<std::unique_ptr<Source>> source = open_source(from, options.prefix);
   if (!source) return source.take_error();
   StoreResult<std::unique_ptr<Sink>> sink = make_sink(to, options.prefix);

@@ -1,9 +1,11 @@
-// Moving a store from one place to another, and finding damage in it.
+// Copying a store to another place, and finding damage in it.
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <thread>
 
+#include "base/files.h"
+#include "base/test_folder.h"
 #include "store/test_etcd.h"
 #include "store/test_support.h"
 
@@ -35,7 +37,7 @@ class Tools : public ::testing::Test {
  protected:
   std::string path(const char* name) const { return folder_.path() + "/" + name; }
 
-  // A store with some history, left open.
+  // Fills a store with some history and leaves it open.
   std::unique_ptr<Store> fill(const std::string& directory) {
     std::unique_ptr<Store> store = std::move(*open_rocks(at(directory)));
     Waiting waiting(*store);
@@ -48,7 +50,7 @@ class Tools : public ::testing::Test {
     return store;
   }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(Tools, a_running_store_is_backed_up_and_restored_with_its_revisions) {
@@ -73,7 +75,7 @@ TEST_F(Tools, a_running_store_is_backed_up_and_restored_with_its_revisions) {
   EXPECT_EQ(waiting.range({.prefix = "/", .at = {current.value - 1}}).error().kind, ErrorKind::Compacted);
 }
 
-TEST_F(Tools, a_backup_of_a_store_under_load_is_a_state_it_was_in) {
+TEST_F(Tools, a_backup_of_a_store_under_load_is_a_consistent_snapshot) {
   RocksOptions options = at(path("store"));
   options.memtable_bytes = 128 << 10;
   options.history_age = std::chrono::milliseconds(200);
@@ -81,7 +83,7 @@ TEST_F(Tools, a_backup_of_a_store_under_load_is_a_state_it_was_in) {
   auto store = std::move(*open_rocks(options));
   std::atomic<bool> stop = false;
   std::atomic<uint64_t> acknowledged = 0;
-  // Two keys always change together and hold the same text.
+  // Two keys always change together and have the same value.
   std::thread writer([&] {
     Waiting waiting(*store);
     std::string text(2000, 'x');
@@ -99,7 +101,7 @@ TEST_F(Tools, a_backup_of_a_store_under_load_is_a_state_it_was_in) {
     StoreResult<Moved> moved = copy_store(at(path("store")), BackupFile{backup});
     ASSERT_TRUE(moved) << moved.error().message;
     EXPECT_EQ(moved->items, before == 0 ? moved->items : 2u);
-    EXPECT_GE(moved->revision.value, before) << "what was acknowledged before is in it";
+    EXPECT_GE(moved->revision.value, before) << "contains everything acknowledged before";
     std::string a, b;
     CheckOptions look;
     look.verify = [&](std::string_view key, std::string_view value) -> std::optional<std::string> {
@@ -113,7 +115,7 @@ TEST_F(Tools, a_backup_of_a_store_under_load_is_a_state_it_was_in) {
   writer.join();
 }
 
-TEST_F(Tools, targets_that_are_not_empty_are_refused) {
+TEST_F(Tools, nonempty_targets_are_rejected) {
   fill(path("store"));
   fill(path("other"));
   std::ofstream(path("file")) << "x";
@@ -126,11 +128,10 @@ TEST_F(Tools, targets_that_are_not_empty_are_refused) {
   EXPECT_FALSE(fs::exists(path("new")));
 }
 
-TEST_F(Tools, a_damaged_or_cut_backup_is_not_restored) {
+TEST_F(Tools, a_damaged_or_truncated_backup_is_not_restored) {
   fill(path("store"));
   ASSERT_TRUE(copy_store(at(path("store")), BackupFile{path("backup")}));
-  std::ifstream file(path("backup"), std::ios::binary);
-  std::string whole{std::istreambuf_iterator<char>(file), {}};
+  const std::string whole = *read_file(path("backup"));
   for (size_t at_byte = 0; at_byte < whole.size(); at_byte += whole.size() / 37 + 1) {
     std::string flipped = whole;
     flipped[at_byte] ^= 4;
@@ -145,13 +146,13 @@ TEST_F(Tools, a_damaged_or_cut_backup_is_not_restored) {
   }
 }
 
-TEST_F(Tools, a_whole_store_is_found_whole_and_what_the_caller_dislikes_is_named) {
+TEST_F(Tools, an_intact_store_has_no_problems_and_rejected_values_are_reported) {
   auto store = fill(path("store"));
   StoreResult<CheckReport> report = check_store(at(path("store")));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_THAT(report->problems, IsEmpty());
   EXPECT_EQ(report->checked.items, 302u);
-  EXPECT_EQ(report->versions, 305u) << "with the history that is kept";
+  EXPECT_EQ(report->versions, 305u) << "including retained history";
   CheckOptions options;
   options.verify = [](std::string_view, std::string_view value) -> std::optional<std::string> {
     return value == "a2" ? std::optional<std::string>("I do not like it") : std::nullopt;
@@ -162,17 +163,20 @@ TEST_F(Tools, a_whole_store_is_found_whole_and_what_the_caller_dislikes_is_named
   EXPECT_EQ(report->problems[0].what, "I do not like it");
 }
 
-TEST_F(Tools, damage_is_found_and_named) {
+TEST_F(Tools, damage_is_found_and_reported_with_its_place) {
   fill(path("store"));
   {
     auto again = open_rocks(at(path("store")));
-  }  // The log is a table now.
+  }  // Now the log is in a table.
   int flipped = 0;
   for (const auto& entry : fs::directory_iterator(path("store"))) {
     if (entry.path().extension() != ".sst") continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
-    file.put('!');
+    auto middle = static_cast<std::streamoff>(entry.file_size() / 2);
+    file.seekg(middle);
+    auto changed = static_cast<char>(file.get() ^ 4);  // Flipped: a fixed byte may happen to be the one that is there.
+    file.seekp(middle);
+    file.put(changed);
     ++flipped;
   }
   ASSERT_GT(flipped, 0);
@@ -181,7 +185,7 @@ TEST_F(Tools, damage_is_found_and_named) {
   EXPECT_FALSE(report->problems.empty());
 }
 
-TEST_F(Tools, a_store_moves_to_etcd_and_home_again) {
+TEST_F(Tools, a_store_is_copied_to_etcd_and_back) {
   ASSERT_TRUE(EtcdProcess::installed()) << "etcd is not installed; run ./dev setup";
   EtcdProcess etcd;
   {
@@ -191,7 +195,7 @@ TEST_F(Tools, a_store_moves_to_etcd_and_home_again) {
   auto want = contents(*store);
   EtcdOptions there = etcd_options({etcd.url()});
   uint64_t told = 0;
-  MoveOptions options;
+  CopyOptions options;
   options.progress = [&](const Moved& moved) { told = moved.items; };
   StoreResult<Moved> moved = copy_store(at(path("store")), there, options);
   ASSERT_TRUE(moved) << moved.error().message;

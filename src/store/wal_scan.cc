@@ -33,7 +33,7 @@ uint32_t masked_crc32c(std::string_view bytes) {
 
 struct Record {
   uint8_t type = kZero;
-  uint64_t bytes = 0;  // With the header.
+  uint64_t bytes = 0;  // Including the header.
 };
 
 // The whole, checksummed record that begins at `at`, if there is one.
@@ -53,8 +53,8 @@ bool all_zero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == 0; });
 }
 
-// Whether a record that begins a write lies anywhere at or after `from`. After damage no one knows where records begin:
-// every byte is tried.
+// Whether a record that begins a write exists anywhere at or after `from`. After damage the record boundaries are
+// unknown: every byte is tried.
 bool another_write_follows(std::string_view contents, uint64_t from) {
   for (uint64_t at = from; at + kHeaderBytes <= contents.size(); ++at) {
     auto type = static_cast<uint8_t>(contents[at + 6]);
@@ -72,7 +72,7 @@ WalScan scan_wal(std::string_view contents) {
   auto bad = [&](std::string what) {
     scan.damage_bytes = at;
     scan.what = std::move(what);
-    // The damaged record itself may begin a write: look behind its first byte.
+    // The damaged record itself may begin a write: search after its first byte.
     scan.state = another_write_follows(contents, at + 1) ? WalScan::State::Damaged : WalScan::State::TornTail;
     return scan;
   };
@@ -92,7 +92,7 @@ WalScan scan_wal(std::string_view contents) {
     bool begins = record->type == kFull || record->type == kFirst;
     bool continues = record->type == kMiddle || record->type == kLast;
     if (begins && inside) {
-      // The write before has no end although this one was begun after it was synced.
+      // The previous write has no end although this one was begun after it was synced.
       bad("a part of a write is missing");
       scan.state = WalScan::State::Damaged;
       return scan;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/strings.h"
+#include "kinds/kinds.h"
 #include "table/cells.h"
 
 namespace holdfast::table {
@@ -36,7 +38,7 @@ void ingress(Row& row) {
     else if (!host.empty())
       addresses.emplace(host);
   }
-  row.text(join({addresses.begin(), addresses.end()}, ","));
+  row.text(join(addresses, ","));
   row.text(o.items_at("spec", "tls").empty() ? "80" : "80, 443");
   row.age();
 }
@@ -73,6 +75,7 @@ void ip_address(Row& row) {
     const std::string_view group = parent->text_at("group"), ns = parent->text_at("namespace");
     text += parent->text_at("resource");
     if (!group.empty()) text += "." + std::string(group);
+    text = to_lower(text);
     if (!ns.empty()) text += "/" + std::string(ns);
     text += "/" + std::string(parent->text_at("name"));
   }
@@ -82,7 +85,7 @@ void ip_address(Row& row) {
 
 void network_policy(Row& row) {
   row.name();
-  row.text(or_none(selector_text(row.object().get("spec", "podSelector"))));
+  row.text(or_none(kinds::selector_text(row.object().get("spec", "podSelector"))));
   row.age();
 }
 
@@ -184,7 +187,7 @@ void policy_row(Row& row, std::string_view list) {
 void validating_policy(Row& row) { policy_row(row, "validations"); }
 void mutating_policy(Row& row) { policy_row(row, "mutations"); }
 
-// A LabelSelector as Go's generated String() writes it, which is what the printer shows.
+// A LabelSelector in the format of Go's generated String(), which is what the printer shows.
 std::string go_selector_text(const Value& selector) {
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   for (const Member& label : selector.members_at("matchLabels"))

@@ -3,6 +3,8 @@
 #include <set>
 
 #include "base/strings.h"
+#include "base/url.h"
+#include "kinds/kinds.h"
 #include "table/cells.h"
 
 namespace holdfast::table {
@@ -20,7 +22,7 @@ bool condition_is_true(const Value& object, std::string_view type) {
   return found != nullptr && found->text_at("status") == "True";
 }
 
-// Restarts of a pod's containers so far, and when the last one ended.
+// Number of restarts of a pod's containers, and when the last one ended.
 struct Restarts {
   int64_t count = 0;
   std::optional<UnixTime> last_finish;
@@ -163,7 +165,7 @@ std::string service_external(const Value& o) {
       const std::string_view address = ip.empty() ? ingress.text_at("hostname") : ip;
       if (!address.empty()) addresses.emplace(address);
     }
-    std::string text = join({addresses.begin(), addresses.end()}, ",");
+    std::string text = join(addresses, ",");
     if (!external_ips.empty()) text += (text.empty() ? "" : ",") + external_ips;
     return text.empty() ? "<pending>" : text;
   }
@@ -204,7 +206,7 @@ void node(Row& row) {
       roles.emplace(label.value.as_string());
     }
   }
-  row.text(or_none(join({roles.begin(), roles.end()}, ",")));
+  row.text(or_none(join(roles, ",")));
   row.age();
   row.text(o.text_at("status", "nodeInfo", "kubeletVersion"));
   for (std::string_view type : {"InternalIP", "ExternalIP"}) {
@@ -249,15 +251,6 @@ std::string access_modes(std::span<const Value> modes) {
   return join(shown, ",");
 }
 
-std::string_view storage_class(const Value& o) {
-  if (const Value* annotations = o.get("metadata", "annotations")) {
-    if (const Value* old = annotations->find("volume.beta.kubernetes.io/storage-class");
-        old != nullptr && old->is_string())
-      return old->as_string();
-  }
-  return o.text_at("spec", "storageClassName");
-}
-
 std::string_view phase_or_terminating(const Value& o) {
   return o.text_at("metadata", "deletionTimestamp").empty() ? o.text_at("status", "phase") : "Terminating";
 }
@@ -272,7 +265,7 @@ void persistent_volume(Row& row) {
   const Value* claim = o.get("spec", "claimRef");
   row.text(claim == nullptr ? ""
                             : std::string(claim->text_at("namespace")) + "/" + std::string(claim->text_at("name")));
-  row.text(storage_class(o));
+  row.text(kinds::storage_class_of(o));
   row.text_or(o.text_at("spec", "volumeAttributesClassName"), "<unset>");
   row.text(o.text_at("status", "reason"));
   row.age();
@@ -288,7 +281,7 @@ void persistent_volume_claim(Row& row) {
   const std::string_view capacity = o.text_at("status", "capacity", "storage");
   row.text(volume.empty() ? std::string_view{} : capacity.empty() ? "0" : capacity);
   row.text(volume.empty() ? "" : access_modes(o.items_at("status", "accessModes")));
-  row.text(storage_class(o));
+  row.text(kinds::storage_class_of(o));
   row.text_or(o.text_at("spec", "volumeAttributesClassName"), "<unset>");
   row.age();
   row.text_or(o.text_at("spec", "volumeMode"), "<unset>");
@@ -313,7 +306,7 @@ void name_age(Row& row) {
   row.age();
 }
 
-// What the two groups of events call the same things.
+// The names that the two event groups use for the same fields.
 struct EventNames {
   std::string_view target, source, first, last, count, message;
 };
@@ -338,10 +331,7 @@ void event_row(Row& row, const EventNames& names) {
     component = o.text_at(names.target == "involvedObject" ? "reportingComponent" : "reportingController");
   if (host.empty()) host = o.text_at("reportingInstance");
   row.text(host.empty() ? component : component + ", " + host);
-  std::string_view message = o.text_at(names.message);
-  while (!message.empty() && std::isspace(static_cast<unsigned char>(message.front()))) message.remove_prefix(1);
-  while (!message.empty() && std::isspace(static_cast<unsigned char>(message.back()))) message.remove_suffix(1);
-  row.text(message);
+  row.text(trim(o.text_at(names.message)));
   row.text(age_of(first, row.now()));
   const int64_t series = o.int_at_or(0, "series", "count");
   row.integer(std::max<int64_t>(1, series > 0 ? series : o.int_at_or(0, names.count)));
@@ -359,14 +349,9 @@ void new_event(Row& row) {
 constexpr size_t kShownAddresses = 3;
 
 std::string with_more(const std::vector<std::string>& parts, size_t total) {
-  std::string text = join({parts.begin(), parts.begin() + std::min(parts.size(), kShownAddresses)}, ",");
+  std::string text = join(std::span(parts).first(std::min(parts.size(), kShownAddresses)), ",");
   if (total > kShownAddresses) text += " + " + std::to_string(total - kShownAddresses) + " more...";
   return text;
-}
-
-std::string host_port(std::string_view ip, int64_t port) {
-  const bool v6 = ip.find(':') != std::string_view::npos;
-  return (v6 ? "[" + std::string(ip) + "]" : std::string(ip)) + ":" + std::to_string(port);
 }
 
 void endpoints(Row& row) {

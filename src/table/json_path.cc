@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/strings.h"
 #include "codec/codec.h"
 
 namespace holdfast::table {
@@ -40,7 +41,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Result<Path> parse() {
-    // kubectl's relaxed form: braces around the whole path are optional.
+    // Like kubectl's relaxed form: braces around the whole path are optional.
     if (text_.starts_with("{") && text_.ends_with("}")) text_ = text_.substr(1, text_.size() - 2);
     if (text_.starts_with("$")) at_ = 1;
     Path path;
@@ -103,25 +104,16 @@ class Parser {
     return Unit{};
   }
 
-  static std::string_view trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-  }
-
   static bool parse_int(std::string_view text, std::optional<int64_t>& out) {
     if (text.empty()) return true;
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return false;
-    out = number;
-    return true;
+    out = parse_number<int64_t>(text);
+    return out.has_value();
   }
 
   Result<Unit> parse_brackets(Path& path) {
     ++at_;
     if (!done() && peek() == '?') return parse_filter(path);
-    // Up to the closing bracket, minding quotes.
+    // Up to the closing bracket, ignoring brackets in quotes.
     const size_t start = at_;
     char quote = 0;
     while (!done() && (quote != 0 || peek() != ']')) {
@@ -133,7 +125,7 @@ class Parser {
       ++at_;
     }
     if (done()) return fail("']' is missing");
-    const std::string_view inside = trim(text_.substr(start, at_ - start));
+    const std::string_view inside = trim(text_.substr(start, at_ - start), " ");
     ++at_;
     if (inside == "*") {
       path.push_back({.kind = Step::Kind::Wildcard});
@@ -165,12 +157,13 @@ class Parser {
       ok = !inside.empty() && parse_int(inside, step.from);
     } else {
       const size_t second = inside.find(':', colon + 1);
-      ok = parse_int(trim(inside.substr(0, colon)), step.from) &&
-           parse_int(trim(inside.substr(colon + 1, second == std::string_view::npos ? second : second - colon - 1)),
-                     step.to) &&
-           (second == std::string_view::npos || parse_int(trim(inside.substr(second + 1)), step.step));
+      ok =
+          parse_int(trim(inside.substr(0, colon), " "), step.from) &&
+          parse_int(trim(inside.substr(colon + 1, second == std::string_view::npos ? second : second - colon - 1), " "),
+                    step.to) &&
+          (second == std::string_view::npos || parse_int(trim(inside.substr(second + 1), " "), step.step));
     }
-    if (!ok) return fail("\"" + std::string(inside) + "\" is no index");
+    if (!ok) return fail("\"" + std::string(inside) + "\" is not an index");
     path.push_back(std::move(step));
     return Unit{};
   }
@@ -211,7 +204,7 @@ class Parser {
       operand.literal = Value::number(number);
       return Unit{};
     }
-    return fail("\"" + operand.literal_text + "\" is no literal");
+    return fail("\"" + operand.literal_text + "\" is not a literal");
   }
 
   Result<Unit> parse_filter(Path& path) {

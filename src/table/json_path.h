@@ -1,4 +1,4 @@
-// The JSONPath of printer columns: what k8s.io/client-go/util/jsonpath takes, without ranges over templates.
+// The JSONPath of printer columns: the syntax of k8s.io/client-go/util/jsonpath, without ranges over templates.
 //
 //   .spec.ports[0].port   .status.conditions[?(@.type=="Ready")].status   .metadata.labels.app\.kubernetes\.io/name
 //   ..name   [*]   [0:2]
@@ -13,14 +13,14 @@
 
 namespace holdfast::table {
 
-// Whether it can be used as a column's path; the error says where it goes wrong.
+// Whether it is a valid column path; the error names the position.
 Result<Unit> check_json_path(std::string_view path);
 
-// Adds what the path selects, in order; an absent member selects nothing. False when the path is malformed or fails (an
-// index out of bounds).
+// Appends the values selected by the path, in order; an absent member selects nothing. False if the path is malformed
+// or an index is out of bounds.
 bool evaluate_json_path(std::string_view path, const Value& root, std::vector<Value>& found);
 
-// The found values as text: several separated by blanks; lists and maps as compact JSON; null is "<no value>".
+// The found values as text, separated by blanks; lists and maps as compact JSON; null is "<no value>".
 std::string json_path_text(const std::vector<Value>& found);
 
 }  // namespace holdfast::table

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "table/cells.h"
 #include "table/json_path.h"
 
@@ -25,7 +26,7 @@ constexpr types::Column kDefaultCustomColumns[] = {
     {"Age", "date", "", "Time since the object was created.", 0, ".metadata.creationTimestamp"},
 };
 
-// A cell of a custom resource: a value of another type than the column's is left out; a string column prints anything.
+// A cell of a custom resource. Null if the value's type differs from the column's; a string column prints anything.
 Value custom_cell(Arena& arena, const types::Column& column, const Value& object, UnixTime now) {
   std::vector<Value> found;
   if (!evaluate_json_path(column.json_path, object, found) || found.empty()) return Value::null();
@@ -143,50 +144,9 @@ std::string age_of(std::string_view rfc3339, UnixTime now) {
   return age_text(seconds);
 }
 
-std::string selector_text(const Value* label_selector) {
-  if (label_selector == nullptr) return "";
-  std::vector<std::pair<std::string, std::string>> terms;  // key, text
-  for (const Member& label : label_selector->members_at("matchLabels")) {
-    terms.emplace_back(
-        label.key, std::string(label.key) + "=" + std::string(label.value.is_string() ? label.value.as_string() : ""));
-  }
-  for (const Value& requirement : label_selector->items_at("matchExpressions")) {
-    const std::string key(requirement.text_at("key"));
-    const std::string_view op = requirement.text_at("operator");
-    std::vector<std::string> values;
-    for (const Value& value : requirement.items_at("values"))
-      values.emplace_back(value.is_string() ? value.as_string() : "");
-    std::sort(values.begin(), values.end());
-    std::string text;
-    if (op == "In")
-      text = key + " in (" + join(values, ",") + ")";
-    else if (op == "NotIn")
-      text = key + " notin (" + join(values, ",") + ")";
-    else if (op == "Exists")
-      text = key;
-    else if (op == "DoesNotExist")
-      text = "!" + key;
-    terms.emplace_back(key, std::move(text));
-  }
-  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string result;
-  for (const auto& [key, text] : terms) result += (result.empty() ? "" : ",") + text;
-  return result;
-}
-
-std::string join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) text += separator;
-    text += parts[i];
-  }
-  return text;
-}
-
 std::string join_strings(std::span<const Value> strings, std::string_view separator) {
-  std::vector<std::string> parts;
-  for (const Value& item : strings) parts.emplace_back(item.is_string() ? item.as_string() : std::string_view{});
-  return join(parts, separator);
+  return join(strings, separator,
+              [](const Value& item) { return item.is_string() ? item.as_string() : std::string_view(); });
 }
 
 std::string map_text(std::span<const Member> members) {

@@ -25,7 +25,7 @@ const RowCase kRows[] = {
      R"(["c",2,"2m"])"},
     {"an empty pod", "", "v1", "pods", R"({"metadata":{}})",
      R"(["","0/0","","0","<unknown>","<none>","<none>","<none>","<none>"])"},
-    {"a crashing pod shows why it waits and when it last ended", "", "v1", "pods",
+    {"a crashing pod shows its waiting reason and last termination", "", "v1", "pods",
      R"({"metadata":{"name":"p","creationTimestamp":"2026-01-02T03:00:00Z"},"spec":{"containers":[{"name":"a"},{"name":"b"}],"nodeName":"n"},
          "status":{"phase":"Running","podIPs":[{"ip":"10.1.1.1"}],"containerStatuses":[
            {"name":"a","restartCount":3,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"finishedAt":"2026-01-02T03:03:05Z"}}},
@@ -41,12 +41,15 @@ const RowCase kRows[] = {
     {"a node port shows both ports", "", "v1", "services",
      R"({"metadata":{"name":"s"},"spec":{"type":"NodePort","clusterIPs":["10.0.0.9"],"ports":[{"port":80,"nodePort":30001,"protocol":"TCP"},{"port":53,"protocol":"UDP"}],"selector":{"b":"2","a":"1"}}})",
      R"(["s","NodePort","10.0.0.9","<none>","80:30001/TCP,53/UDP","<unknown>","a=1,b=2"])"},
-    {"a deployment shows ready of wanted", "apps", "v1", "deployments",
+    {"a deployment shows ready and desired replicas", "apps", "v1", "deployments",
      R"({"metadata":{"name":"d"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"x"}},"template":{"spec":{"containers":[{"name":"a","image":"i:1"},{"name":"b","image":"j:2"}]}}},"status":{"readyReplicas":1,"updatedReplicas":2}})",
      R"(["d","1/3",2,0,"<unknown>","a,b","i:1,j:2","app=x"])"},
+    {"an address shows the resource of its parent in lower case", "networking.k8s.io", "v1", "ipaddresses",
+     R"({"metadata":{"name":"10.0.0.1"},"spec":{"parentRef":{"group":"Example.com","resource":"Gateways","namespace":"NS","name":"G"}}})",
+     R"(["10.0.0.1","gateways.example.com/NS/G","<unknown>"])"},
     {"a kind without a printer shows its creation time", "rbac.authorization.k8s.io", "v1", "roles",
      R"({"metadata":{"name":"r","creationTimestamp":"2026-01-02T03:00:00Z"}})", R"(["r","2026-01-02T03:00:00Z"])"},
-    {"an autoscaler shows what is over what is wanted", "autoscaling", "v2", "horizontalpodautoscalers",
+    {"an autoscaler shows current and target metrics", "autoscaling", "v2", "horizontalpodautoscalers",
      R"({"metadata":{"name":"h"},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},"minReplicas":2,"maxReplicas":5,"metrics":[
           {"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":80}}},
           {"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"100Mi"}}},
@@ -55,7 +58,7 @@ const RowCase kRows[] = {
      R"(["h","Deployment/d","cpu: 10%/80%, memory: <unknown>/100Mi + 1 more...","2",5,2,"<unknown>"])"},
 };
 
-TEST(TableTest, CellsAreThoseKubernetesPrints) {
+TEST(TableTest, CellsMatchKubernetes) {
   for (const RowCase& row : kRows) {
     SCOPED_TRACE(row.name);
     Arena arena;
@@ -68,7 +71,7 @@ TEST(TableTest, CellsAreThoseKubernetesPrints) {
   }
 }
 
-TEST(TableTest, EveryResourceWithColumnsHasACellForEachOnAnEmptyObject) {
+TEST(TableTest, EveryColumnHasACellForAnEmptyObject) {
   for (const types::Resource& resource : types::builtin_resources()) {
     if (resource.columns.empty()) continue;
     Arena arena;
@@ -78,7 +81,7 @@ TEST(TableTest, EveryResourceWithColumnsHasACellForEachOnAnEmptyObject) {
   }
 }
 
-TEST(TableTest, AgesShortenAsTheyGrow) {
+TEST(TableTest, AgesAreAbbreviated) {
   const std::pair<int64_t, const char*> kAges[] = {
       {-5, "<invalid>"},
       {-1, "0s"},
@@ -101,7 +104,7 @@ TEST(TableTest, AgesShortenAsTheyGrow) {
   for (const auto& [seconds, text] : kAges) EXPECT_EQ(age_text(seconds), text) << seconds;
 }
 
-TEST(TableTest, CustomColumnsTakeTheirJsonPathAndType) {
+TEST(TableTest, CustomColumnsUseTheirJsonPathAndType) {
   const types::Column columns[] = {{"Name", "string", "name", "", 0, ".metadata.name"},
                                    {"Size", "integer", "", "", 0, ".spec.size"},
                                    {"Wrong", "integer", "", "", 0, ".spec.text"},
@@ -122,10 +125,10 @@ TEST(TableTest, CustomColumnsTakeTheirJsonPathAndType) {
 
 struct PathCase {
   const char* path;
-  const char* want;  // Null: it fails.
+  const char* want;  // Null if it fails.
 };
 
-TEST(JsonPathTest, SelectsWhatClientGoSelects) {
+TEST(JsonPathTest, SelectsTheSameValuesAsClientGo) {
   const PathCase kPaths[] = {
       {".a.b", "1"},
       {"{.a.b}", "1"},

@@ -1,7 +1,9 @@
 // Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, HorizontalPodAutoscalers, PodDisruptionBudgets.
 #include <algorithm>
 
+#include "base/api_version.h"
 #include "base/strings.h"
+#include "kinds/kinds.h"
 #include "table/cells.h"
 
 namespace holdfast::table {
@@ -18,7 +20,7 @@ void deployment(Row& row) {
   row.integer(o.int_at_or(0, "status", "availableReplicas"));
   row.age();
   containers(row, template_spec(o));
-  row.text(selector_text(o.get("spec", "selector")));
+  row.text(kinds::selector_text(o.get("spec", "selector")));
 }
 
 void replicas_row(Row& row, const std::string& selector) {
@@ -32,7 +34,7 @@ void replicas_row(Row& row, const std::string& selector) {
   row.text(or_none(selector));
 }
 
-void replica_set(Row& row) { replicas_row(row, selector_text(row.object().get("spec", "selector"))); }
+void replica_set(Row& row) { replicas_row(row, kinds::selector_text(row.object().get("spec", "selector"))); }
 
 void replication_controller(Row& row) { replicas_row(row, map_text(row.object().members_at("spec", "selector"))); }
 
@@ -56,7 +58,7 @@ void daemon_set(Row& row) {
   row.text(or_none(map_text(o.members_at("spec", "template", "spec", "nodeSelector"))));
   row.age();
   containers(row, template_spec(o));
-  row.text(or_none(selector_text(o.get("spec", "selector"))));
+  row.text(or_none(kinds::selector_text(o.get("spec", "selector"))));
 }
 
 bool has_true_condition(const Value& object, std::string_view type) {
@@ -97,7 +99,7 @@ void job(Row& row) {
   }
   row.age();
   containers(row, template_spec(o));
-  row.text(or_none(selector_text(o.get("spec", "selector"))));
+  row.text(or_none(kinds::selector_text(o.get("spec", "selector"))));
 }
 
 void cron_job(Row& row) {
@@ -112,10 +114,10 @@ void cron_job(Row& row) {
   row.text(last.empty() ? "<none>" : age_of(last, row.now()));
   row.age();
   containers(row, o.get("spec", "jobTemplate", "spec", "template", "spec"));
-  row.text(or_none(selector_text(o.get("spec", "jobTemplate", "spec", "selector"))));
+  row.text(or_none(kinds::selector_text(o.get("spec", "jobTemplate", "spec", "selector"))));
 }
 
-// One target of an autoscaler: "<what is>/<what is wanted>".
+// One target of an autoscaler: "<current>/<target>".
 std::string metric_text(const Value& spec, const Value* status) {
   const std::string_view type = spec.text_at("type");
   auto quantity = [](const Value* at, std::string_view key) -> std::string {
@@ -225,11 +227,9 @@ void controller_revision(Row& row) {
   for (const Value& owner : o.items_at("metadata", "ownerReferences")) {
     const Value* is_controller = owner.find("controller");
     if (is_controller == nullptr || !is_controller->is_bool() || !is_controller->as_bool()) continue;
-    const std::string_view version = owner.text_at("apiVersion");
-    const size_t slash = version.find('/');
-    controller = to_lower(owner.text_at("kind")) +
-                 (slash == std::string_view::npos ? "" : "." + std::string(version.substr(0, slash))) + "/" +
-                 std::string(owner.text_at("name"));
+    const std::string group(split_api_version(owner.text_at("apiVersion")).group);
+    controller =
+        to_lower(owner.text_at("kind")) + (group.empty() ? "" : "." + group) + "/" + std::string(owner.text_at("name"));
   }
   row.text(controller);
   row.integer(o.int_at_or(0, "revision"));

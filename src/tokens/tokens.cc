@@ -9,6 +9,7 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -28,7 +29,7 @@ struct FreeBio {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
-// Strict: what signs a token has no line breaks in it.
+// Strict: the signed text of a token has no line breaks.
 std::optional<std::string> decode_part(std::string_view text) {
   if (text.find_first_of("\r\n") != std::string_view::npos) return {};
   return base64url_decode(text);
@@ -40,23 +41,22 @@ struct Algorithm {
   size_t coordinate_bytes = 0;  // EC only.
 };
 
-// What a key signs with; an empty name for keys that sign no tokens.
+// The algorithm a key signs with; an empty name for keys that cannot sign tokens.
 Algorithm algorithm_of(EVP_PKEY* key) {
   if (EVP_PKEY_base_id(key) == EVP_PKEY_RSA) return {"RS256", EVP_sha256()};
   if (EVP_PKEY_base_id(key) != EVP_PKEY_EC) return {};
-  switch (EVP_PKEY_bits(key)) {
-    case 256:
-      return {"ES256", EVP_sha256(), 32};
-    case 384:
-      return {"ES384", EVP_sha384(), 48};
-    case 521:
-      return {"ES512", EVP_sha512(), 66};
-    default:
-      return {};
-  }
+  // By its name: there are other curves of these sizes.
+  std::array<char, 64> curve{};
+  size_t length = 0;
+  if (EVP_PKEY_get_group_name(key, curve.data(), curve.size(), &length) != 1) return {};
+  const std::string_view name(curve.data(), length);
+  if (name == SN_X9_62_prime256v1) return {"ES256", EVP_sha256(), 32};
+  if (name == SN_secp384r1) return {"ES384", EVP_sha384(), 48};
+  if (name == SN_secp521r1) return {"ES512", EVP_sha512(), 66};
+  return {};
 }
 
-// The key's name in tokens: the hash of its public part, as kube-apiserver names it.
+// The key's "kid": the hash of its public part, as in kube-apiserver.
 std::string key_id(EVP_PKEY* key) {
   unsigned char* der = nullptr;
   const int length = i2d_PUBKEY(key, &der);
@@ -67,7 +67,7 @@ std::string key_id(EVP_PKEY* key) {
   return base64url_encode({reinterpret_cast<const char*>(digest), sizeof digest});
 }
 
-// JOSE writes an EC signature as r and s side by side, OpenSSL as DER.
+// JOSE encodes an EC signature as r and s side by side, OpenSSL as DER.
 std::string der_to_raw(std::string_view der, size_t coordinate_bytes) {
   const auto* data = reinterpret_cast<const unsigned char*>(der.data());
   ECDSA_SIG* signature = d2i_ECDSA_SIG(nullptr, &data, static_cast<long>(der.size()));
@@ -141,7 +141,7 @@ std::optional<NamedUid> reference_at(const Value& map, std::string_view key) {
   return NamedUid{std::string(found->text_at("name")), std::string(found->text_at("uid"))};
 }
 
-// What the claims of a token in a Secret are called.
+// Claim names of tokens stored in a Secret.
 constexpr std::string_view kSecretNamespace = "kubernetes.io/serviceaccount/namespace",
                            kSecretName = "kubernetes.io/serviceaccount/secret.name",
                            kSecretAccount = "kubernetes.io/serviceaccount/service-account.name",
@@ -159,8 +159,7 @@ std::string secret_payload(const Claims& claims) {
   return codec::encode_json(token.build());
 }
 
-std::string payload(const Claims& claims) {
-  if (claims.is_kept_in_secret()) return secret_payload(claims);
+std::string bound_payload(const Claims& claims) {
   Arena arena;
   ListBuilder audiences(arena);
   for (const std::string& audience : claims.audiences) audiences.add(Value::string(audience));
@@ -182,7 +181,7 @@ std::string payload(const Claims& claims) {
   return codec::encode_json(token.build());
 }
 
-// As Go prints a list of strings with %q.
+// Formats a list of strings like Go's %q.
 std::string quoted_list(const std::vector<std::string>& texts) {
   std::string list = "[";
   for (const std::string& text : texts) list += (list.size() > 1 ? " " : "") + go_quote(text);
@@ -226,9 +225,17 @@ struct Verifier::Keys {
     KeyPtr key;
     Algorithm algorithm;
     std::string id;
+    bool is_unlisted = false;
   };
   std::vector<Entry> entries;
+  std::string set_json;  // Those that others may know.
+
+  std::string make_set_json() const;
 };
+
+std::string encode_claims(const Claims& claims) {
+  return claims.is_legacy_token() ? secret_payload(claims) : bound_payload(claims);
+}
 
 template <class Entry>
 static bool could_be_signed_by(const Entry& entry, const Value& header) {
@@ -258,13 +265,14 @@ Result<Signer> Signer::from_pem(std::string_view private_key_pem) {
 
 std::string Signer::sign(const Claims& claims) const {
   const std::string header = "{\"alg\":\"" + std::string(key_->algorithm.name) + "\",\"kid\":\"" + key_->id + "\"}";
-  const std::string text = base64url_encode(header) + "." + base64url_encode(payload(claims));
+  const std::string text = base64url_encode(header) + "." + base64url_encode(encode_claims(claims));
   return text + "." + base64url_encode(sign_bytes(key_->key.get(), key_->algorithm, text));
 }
 
-Verifier::Verifier(std::vector<std::string> issuers, std::unique_ptr<const Keys> keys)
-    : issuers_(std::move(issuers)), keys_(std::move(keys)) {
+Verifier::Verifier(std::vector<std::string> issuers, std::unique_ptr<Keys> keys) : issuers_(std::move(issuers)) {
   assert(!issuers_.empty());
+  keys->set_json = keys->make_set_json();
+  keys_ = std::move(keys);
 }
 Verifier::~Verifier() = default;
 Verifier::Verifier(Verifier&&) noexcept = default;
@@ -302,12 +310,29 @@ Result<Verifier> Verifier::from_pem(std::vector<std::string> issuers, const std:
       if (!algorithm.name.empty()) keys->entries.push_back({std::move(owned), algorithm, key_id(key)});
     }
     if (keys->entries.size() == before)
-      return bad_request("a service account key file holds no RSA or EC key in PEM form");
+      return bad_request("a service account key file contains no RSA or EC key in PEM form");
   }
   return Verifier(std::move(issuers), std::move(keys));
 }
 
-// As legacyValidator.Validate of pkg/serviceaccount/legacy.go, in its words.
+Result<Verifier> Verifier::from_keys(std::vector<std::string> issuers, const std::vector<PublicKey>& keys) {
+  auto made = std::make_unique<Keys>();
+  for (const PublicKey& given : keys) {
+    const auto* at = reinterpret_cast<const unsigned char*>(given.der.data());
+    const unsigned char* const end = at + given.der.size();
+    KeyPtr key(d2i_PUBKEY(nullptr, &at, static_cast<long>(given.der.size())));
+    if (key == nullptr || at != end)
+      return bad_request("key " + go_quote(given.id) + " is not a public key in PKIX form");
+    const Algorithm algorithm = algorithm_of(key.get());
+    if (algorithm.name.empty()) {
+      return bad_request("key " + go_quote(given.id) + " is neither RSA nor an EC key of P-256, P-384 or P-521");
+    }
+    made->entries.push_back({std::move(key), algorithm, given.id, given.is_unlisted});
+  }
+  return Verifier(std::move(issuers), std::move(made));
+}
+
+// legacyValidator.Validate of pkg/serviceaccount/legacy.go, with the same messages.
 static Result<Claims> secret_claims(const Value& token) {
   Claims claims;
   claims.issuer = kSecretIssuer;
@@ -332,18 +357,44 @@ bool Verifier::recognizes(std::string_view token) const {
                                [&](const Keys::Entry& entry) { return could_be_signed_by(entry, *header); });
 }
 
+bool Verifier::lacks_key_of(std::string_view token) const {
+  const auto parts = split(token);
+  const auto header_json = parts ? decode_part(parts->header) : std::nullopt;
+  if (!header_json) return false;
+  Arena arena;
+  const auto header = codec::decode_json(arena, *header_json);
+  if (!header || !header->is_map()) return false;
+  if (const std::string_view id = header->text_at("kid"); id.empty() || has_key(id)) return false;
+  const auto payload_json = decode_part(parts->payload);
+  if (!payload_json) return false;
+  const auto claims = codec::decode_json(arena, *payload_json);
+  if (!claims || !claims->is_map()) return false;
+  const std::string_view issuer = claims->text_at("iss");
+  return issuer == kSecretIssuer || std::find(issuers_.begin(), issuers_.end(), issuer) != issuers_.end();
+}
+
+bool Verifier::has_key(std::string_view id) const {
+  return std::any_of(keys_->entries.begin(), keys_->entries.end(),
+                     [&](const Keys::Entry& entry) { return entry.id == id; });
+}
+
+bool Verifier::has_unlisted_key(std::string_view id) const {
+  return std::any_of(keys_->entries.begin(), keys_->entries.end(),
+                     [&](const Keys::Entry& entry) { return entry.id == id && entry.is_unlisted; });
+}
+
 Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const {
   if (token.size() > limits::kTokenBytes) {
     return refused("the token is longer than " + std::to_string(limits::kTokenBytes) + " bytes");
   }
   const auto parts = split(token);
-  if (!parts) return refused("the token has not three parts");
+  if (!parts) return refused("the token does not have three parts");
   const auto header_json = decode_part(parts->header), signature = decode_part(parts->signature);
   if (!header_json || !signature) return refused("the token is not base64url");
   Arena arena;
   const auto header = codec::decode_json(arena, *header_json);
-  if (!header) return refused("the token holds no JSON objects");
-  // Names extensions that a reader of the token must understand (RFC 7515, 4.1.11): we know none.
+  if (!header) return refused("the token's header is not JSON");
+  // "crit" lists extensions that the verifier must understand (RFC 7515, 4.1.11); we support none.
   if (header->has("crit")) return refused("go-jose/go-jose: unsupported crit header");
 
   const bool good = std::any_of(keys_->entries.begin(), keys_->entries.end(), [&](const Keys::Entry& entry) {
@@ -355,11 +406,11 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
   const auto payload_json = decode_part(parts->payload);
   if (!payload_json) return refused("the token is not base64url");
   const auto token_claims = codec::decode_json(arena, *payload_json);
-  if (!token_claims || !token_claims->is_map()) return refused("the token holds no JSON objects");
+  if (!token_claims || !token_claims->is_map()) return refused("the token's payload is not a JSON object");
 
   Claims claims;
   claims.issuer = token_claims->text_at("iss");
-  if (claims.is_kept_in_secret()) return secret_claims(*token_claims);
+  if (claims.is_legacy_token()) return secret_claims(*token_claims);
   if (std::find(issuers_.begin(), issuers_.end(), claims.issuer) == issuers_.end())
     return refused("the token's issuer is " + claims.issuer);
   claims.expires = token_claims->int_at_or(0, "exp");
@@ -388,8 +439,8 @@ Result<Claims> Verifier::verify(std::string_view token, const std::vector<std::s
 }
 
 Result<Unit> Verifier::check(const Claims& claims, const std::vector<std::string>& audiences, UnixTime now) {
-  // Texts that a TokenReview shows; clocks may differ by a minute, as go-jose has it.
-  const bool has_times = !claims.is_kept_in_secret();
+  // A TokenReview shows these messages. A leeway of one minute for clock skew, as in go-jose.
+  const bool has_times = !claims.is_legacy_token();
   if (has_times && now.seconds - kLeewaySeconds > claims.expires) return refused("service account token has expired");
   if (now.seconds + kLeewaySeconds < claims.not_before) return refused("service account token is not valid yet");
   if (now.seconds + kLeewaySeconds < claims.issued) return refused("service account token is issued in the future");
@@ -404,13 +455,18 @@ Result<Unit> Verifier::check(const Claims& claims, const std::vector<std::string
   return Unit{};
 }
 
-std::string Verifier::key_set_json() const {
+const std::string& Verifier::key_set_json() const { return keys_->set_json; }
+
+std::string Verifier::Keys::make_set_json() const {
   Arena arena;
   ListBuilder list(arena);
-  std::vector<std::string> listed;
-  for (const Keys::Entry& entry : keys_->entries) {
-    if (std::find(listed.begin(), listed.end(), entry.id) != listed.end()) continue;
-    listed.push_back(entry.id);
+  std::vector<const Entry*> listed;
+  for (const Entry& entry : entries) {
+    const bool repeats = std::any_of(listed.begin(), listed.end(), [&](const Entry* other) {
+      return other->id == entry.id && EVP_PKEY_eq(other->key.get(), entry.key.get()) == 1;
+    });
+    if (entry.is_unlisted || repeats) continue;
+    listed.push_back(&entry);
     MapBuilder key(arena);
     key.add("use", Value::string("sig"));
     key.add("kty", Value::string(entry.algorithm.coordinate_bytes > 0 ? "EC" : "RSA"));
@@ -440,9 +496,10 @@ std::string Verifier::configuration_json(std::string_view key_set_uri) const {
   ListBuilder algorithms(arena), responses(arena), subjects(arena);
   std::vector<std::string_view> names;
   for (const Keys::Entry& entry : keys_->entries) {
-    if (std::find(names.begin(), names.end(), entry.algorithm.name) == names.end())
-      names.push_back(entry.algorithm.name);
+    if (!entry.is_unlisted) names.push_back(entry.algorithm.name);
   }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   for (std::string_view name : names) algorithms.add(Value::string(name));
   responses.add(Value::string("id_token"));
   subjects.add(Value::string("public"));

@@ -1,7 +1,7 @@
-// Service account tokens: JSON Web Tokens that this server signs and recognises (RFC 7519, 7515, 7517).
+// Service account tokens: JSON Web Tokens that this server signs and verifies (RFC 7519, 7515, 7517).
 //
-// Whether the service account and the object that a token is bound to still exist is for the caller to look up; here
-// the signature, the times and the shape are checked.
+// This module checks the signature, the validity period and the structure of a token. Whether its service account and
+// the object it is bound to still exist is for the caller to check.
 //
 // Threading: Signer and Verifier are immutable; share freely.
 #pragma once
@@ -18,11 +18,11 @@
 
 namespace holdfast::tokens {
 
-// The issuer of tokens that are kept in Secrets (kubernetes.io/service-account-token). They have no times and no
-// audiences, and are good while their Secret holds them.
+// Issuer of the tokens stored in Secrets (kubernetes.io/service-account-token). These have no validity period and no
+// audiences, and are valid for as long as the Secret contains them.
 inline constexpr std::string_view kSecretIssuer = "kubernetes/serviceaccount";
 
-// Maximum difference between the clocks of signer and verifier.
+// Maximum clock skew between signer and verifier.
 inline constexpr int64_t kLeewaySeconds = 60;
 
 struct NamedUid {
@@ -40,14 +40,17 @@ struct Claims {
   std::optional<int64_t> warn_after;
   bool operator==(const Claims&) const = default;
 
-  bool is_kept_in_secret() const { return issuer == kSecretIssuer; }  // `secret` has no uid then.
+  bool is_legacy_token() const { return issuer == kSecretIssuer; }  // `secret` then has no uid.
   std::string subject() const { return "system:serviceaccount:" + ns + ":" + service_account.name; }
 };
+
+// The payload of a token: its claims as JSON.
+std::string encode_claims(const Claims& claims);
 
 // Signs with an RSA (RS256) or EC (ES256, ES384, ES512) private key.
 class Signer {
  public:
-  // The error names what is wrong with the key.
+  // The error says what is wrong with the key.
   static Result<Signer> from_pem(std::string_view private_key_pem);
   ~Signer();
   Signer(Signer&&) noexcept;
@@ -61,32 +64,48 @@ class Signer {
   std::unique_ptr<const Key> key_;
 };
 
+// A key that another program signs with, and the name that it has in the tokens.
+struct PublicKey {
+  std::string id;
+  std::string der;           // A SubjectPublicKeyInfo (PKIX).
+  bool is_unlisted = false;  // Verifies tokens, but is not in the key set that others read.
+  bool operator==(const PublicKey&) const = default;
+};
+
 class Verifier {
  public:
-  // Public keys, private keys or certificates in PEM, any number in each text. Tokens of any of the issuers are good
-  // (there is at least one); the first is the one that others are told of.
+  // Each PEM text holds any number of public keys, private keys or certificates. Tokens of any of `issuers` (at least
+  // one) are accepted; the first is the issuer published in the OpenID configuration.
   static Result<Verifier> from_pem(std::vector<std::string> issuers, const std::vector<std::string>& key_pems);
+  // The error names the key that is not one of RSA, P-256, P-384 or P-521. Two keys may have the same name.
+  static Result<Verifier> from_keys(std::vector<std::string> issuers, const std::vector<PublicKey>& keys);
   ~Verifier();
   Verifier(Verifier&&) noexcept;
   Verifier& operator=(Verifier&&) noexcept;
 
-  // Whether the token's header names one of these keys; other tokens are left to other authenticators. Reads nothing
-  // but the header.
+  // Whether the token's header names one of these keys; other tokens are left to other authenticators. Decodes only the
+  // header.
   bool recognizes(std::string_view token) const;
-  // Unauthorized with the reason for the log. The claims are decoded once the signature is good. `audiences`: at least
-  // one must be the token's; empty asks for none. Audiences of a token in a Secret are the caller's to add.
+  // Whether the token says that it is of one of these issuers, and its header names a key that is not here. Nothing of
+  // it is verified.
+  bool lacks_key_of(std::string_view token) const;
+  bool has_key(std::string_view id) const;
+  bool has_unlisted_key(std::string_view id) const;
+  // Unauthorized, with the reason for the log. The claims are decoded only after the signature has been verified. The
+  // token must be valid for at least one of `audiences`, unless that is empty. Audiences of a token stored in a Secret
+  // are not checked: the caller adds them and calls check().
   Result<Claims> verify(std::string_view token, const std::vector<std::string>& audiences, UnixTime now) const;
 
-  // The part of verify() that can change its mind later: times and audiences.
+  // The part of verify() whose result may change later: validity period and audiences.
   static Result<Unit> check(const Claims& claims, const std::vector<std::string>& audiences, UnixTime now);
 
   // /openid/v1/jwks and /.well-known/openid-configuration.
-  std::string key_set_json() const;
+  const std::string& key_set_json() const;
   std::string configuration_json(std::string_view key_set_uri) const;
 
  private:
   struct Keys;
-  Verifier(std::vector<std::string> issuers, std::unique_ptr<const Keys> keys);
+  Verifier(std::vector<std::string> issuers, std::unique_ptr<Keys> keys);
   std::vector<std::string> issuers_;
   std::unique_ptr<const Keys> keys_;
 };

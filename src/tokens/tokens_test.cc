@@ -6,6 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -22,6 +25,31 @@ std::string pem_of(EVP_PKEY* key) {
   BIO_free(bio);
   EVP_PKEY_free(key);
   return pem;
+}
+
+std::string public_der(EVP_PKEY* key) {
+  unsigned char* bytes = nullptr;
+  const int length = i2d_PUBKEY(key, &bytes);
+  std::string der(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
+  OPENSSL_free(bytes);
+  return der;
+}
+
+// The public part of a key in PEM.
+std::string public_der(const std::string& private_pem) {
+  BIO* bio = BIO_new_mem_buf(private_pem.data(), static_cast<int>(private_pem.size()));
+  EVP_PKEY* key = PEM_read_bio_PrivateKey(bio, nullptr, nullptr, nullptr);
+  BIO_free(bio);
+  std::string der = public_der(key);
+  EVP_PKEY_free(key);
+  return der;
+}
+
+// The id of the key that a token names.
+std::string key_id_of(const std::string& token) {
+  const std::string header = *base64url_decode(token.substr(0, token.find('.')));
+  const size_t at = header.find("\"kid\":\"") + 7;
+  return header.substr(at, header.find('"', at) - at);
 }
 
 Claims sample() {
@@ -42,7 +70,7 @@ struct KeyCase {
   std::string pem;
 };
 
-TEST(TokensTest, WhatIsSignedIsRecognisedWithEachKindOfKey) {
+TEST(TokensTest, SignedTokensVerifyForEveryKeyType) {
   const KeyCase kCases[] = {{"P-256", pem_of(EVP_EC_gen("P-256"))},
                             {"P-384", pem_of(EVP_EC_gen("P-384"))},
                             {"P-521", pem_of(EVP_EC_gen("P-521"))},
@@ -61,7 +89,7 @@ TEST(TokensTest, WhatIsSignedIsRecognisedWithEachKindOfKey) {
   }
 }
 
-TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
+TEST(TokensTest, InvalidTokensAreRejectedWithAReason) {
   const std::string pem = pem_of(EVP_EC_gen("P-256")), other = pem_of(EVP_EC_gen("P-256"));
   const auto signer = Signer::from_pem(pem), foreign = Signer::from_pem(other);
   const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
@@ -71,7 +99,7 @@ TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
     return result ? std::string("accepted") : result.error().message;
   };
   EXPECT_THAT(why(token, {}, 4661), testing::HasSubstr("expired"));
-  EXPECT_THAT(why(token, {}, 4660), "accepted");  // Clocks differ.
+  EXPECT_THAT(why(token, {}, 4660), "accepted");  // Within the leeway.
   EXPECT_THAT(why(token, {}, 939), testing::HasSubstr("not valid yet"));
   EXPECT_THAT(why(token, {"vault"}), testing::HasSubstr("is invalid for the target audiences [\"vault\"]"));
   EXPECT_THAT(why(foreign->sign(sample())), testing::HasSubstr("error in cryptographic primitive"));
@@ -79,12 +107,12 @@ TEST(TokensTest, WrongTokensAreRefusedWithTheReason) {
   tampered[token.find('.') + 5] = tampered[token.find('.') + 5] == 'A' ? 'B' : 'A';
   EXPECT_NE(why(tampered), "accepted");
   EXPECT_THAT(why("a.b"), testing::HasSubstr("three parts"));
-  // A token that claims to need no signature.
+  // A token with algorithm "none".
   const size_t dot = token.find('.');
   EXPECT_NE(why("eyJhbGciOiJub25lIn0" + token.substr(dot, token.rfind('.') - dot + 1)), "accepted");
 }
 
-TEST(TokensTest, TheKeySetListsPublicPartsAlone) {
+TEST(TokensTest, KeySetContainsOnlyPublicKeys) {
   const auto verifier = Verifier::from_pem({"https://x", "https://old"}, {pem_of(EVP_EC_gen("P-256"))});
   EXPECT_THAT(verifier->key_set_json(),
               testing::AllOf(testing::HasSubstr("\"crv\":\"P-256\""), testing::HasSubstr("\"x\":\""),
@@ -94,7 +122,7 @@ TEST(TokensTest, TheKeySetListsPublicPartsAlone) {
       R"({"issuer":"https://x","jwks_uri":"https://x/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]})");
 }
 
-TEST(TokensTest, NothingButTheHeaderIsReadBeforeTheSignatureIsGood) {
+TEST(TokensTest, OnlyTheHeaderIsReadBeforeTheSignatureIsVerified) {
   const std::string pem = pem_of(EVP_EC_gen("P-256")), other = pem_of(EVP_EC_gen("P-256"));
   const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
   const std::string good = Signer::from_pem(pem)->sign(sample()), foreign = Signer::from_pem(other)->sign(sample());
@@ -103,13 +131,13 @@ TEST(TokensTest, NothingButTheHeaderIsReadBeforeTheSignatureIsGood) {
     return claims ? std::string("accepted") : claims.error().message;
   };
   EXPECT_FALSE(verifier->recognizes(foreign));
-  // A payload that is no JSON at all makes no difference.
+  // The payload is not even base64url; the error is still about the signature.
   const size_t first = good.find('.'), second = good.rfind('.');
   EXPECT_EQ(why(good.substr(0, first + 1) + "!!" + good.substr(second)),
             "go-jose/go-jose: error in cryptographic primitive");
 }
 
-TEST(TokensTest, TokensBeyondTheLimitAreNotDecoded) {
+TEST(TokensTest, OversizedTokensAreNotDecoded) {
   const std::string pem = pem_of(EVP_EC_gen("P-256"));
   const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
   Claims large = sample();
@@ -119,7 +147,7 @@ TEST(TokensTest, TokensBeyondTheLimitAreNotDecoded) {
   EXPECT_THAT(claims.error().message, testing::HasSubstr("longer than"));
 }
 
-TEST(TokensTest, ExtensionsThatMustBeUnderstoodAreRefused) {
+TEST(TokensTest, CriticalHeaderExtensionsAreRejected) {
   const std::string pem = pem_of(EVP_EC_gen("P-256"));
   const auto verifier = Verifier::from_pem({sample().issuer}, {pem});
   const std::string token = Signer::from_pem(pem)->sign(sample());
@@ -130,7 +158,7 @@ TEST(TokensTest, ExtensionsThatMustBeUnderstoodAreRefused) {
   EXPECT_EQ(claims.error().message, "go-jose/go-jose: unsupported crit header");
 }
 
-TEST(SecretTokens, AreGoodWithoutTimesAndNameTheirSecret) {
+TEST(SecretTokens, AreValidWithoutExpiryAndNameTheirSecret) {
   const std::string pem = pem_of(EVP_EC_gen("P-256"));
   Result<Signer> signer = Signer::from_pem(pem);
   Result<Verifier> verifier = Verifier::from_pem({"https://kubernetes.default.svc"}, {pem});
@@ -142,8 +170,80 @@ TEST(SecretTokens, AreGoodWithoutTimesAndNameTheirSecret) {
   Result<Claims> back = verifier->verify(signer->sign(claims), {"https://kubernetes.default.svc"}, UnixTime{1'000'000});
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, claims);
-  // The audiences that such a token is for are known only where it is used.
+  // The token itself has no audiences; whoever uses it adds them.
   EXPECT_FALSE(Verifier::check(*back, {"other"}, UnixTime{1'000'000}));
+}
+
+TEST(NamedKeys, VerifyWhatTheyAreNamedFor) {
+  const std::string pem = pem_of(EVP_EC_gen("P-256")), other = pem_of(EVP_EC_gen("P-256"));
+  const std::string token = Signer::from_pem(pem)->sign(sample());
+  const std::string id = key_id_of(token);
+  const auto accepts = [&](const std::vector<PublicKey>& keys) {
+    Result<Verifier> verifier = Verifier::from_keys({sample().issuer}, keys);
+    EXPECT_TRUE(verifier) << verifier.error().message;
+    return verifier && verifier->recognizes(token) && verifier->verify(token, {}, {2000, 0});
+  };
+  EXPECT_TRUE(accepts({{id, public_der(pem)}}));
+  EXPECT_TRUE(accepts({{id, public_der(pem), true}})) << "Those that are not listed, too.";
+  EXPECT_TRUE(accepts({{id, public_der(other)}, {id, public_der(pem)}})) << "Two keys of one name.";
+  EXPECT_FALSE(accepts({{"another", public_der(pem)}}));
+  EXPECT_FALSE(accepts({{id, public_der(other)}}));
+  // A key of another kind, under the same name.
+  EXPECT_FALSE(accepts({{id, public_der(pem_of(EVP_RSA_gen(2048)))}}));
+  EXPECT_FALSE(accepts({{id, public_der(pem_of(EVP_EC_gen("P-384")))}}));
+}
+
+TEST(NamedKeys, AreOfKindsThatSignTokens) {
+  const auto why = [](const std::string& der) {
+    const Result<Verifier> verifier = Verifier::from_keys({"https://x"}, {{"k", der}});
+    return verifier ? std::string("accepted") : verifier.error().message;
+  };
+  const std::string good = public_der(pem_of(EVP_EC_gen("P-521")));
+  EXPECT_EQ(why(good), "accepted");
+  EXPECT_EQ(why(good + "x"), "key \"k\" is not a public key in PKIX form");
+  EXPECT_EQ(why("x"), "key \"k\" is not a public key in PKIX form");
+  const std::string other = "key \"k\" is neither RSA nor an EC key of P-256, P-384 or P-521";
+  // Curves of the same size.
+  EXPECT_EQ(why(public_der(pem_of(EVP_EC_gen("secp256k1")))), other);
+  EXPECT_EQ(why(public_der(pem_of(EVP_EC_gen("brainpoolP384r1")))), other);
+  EVP_PKEY* edwards = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
+  EXPECT_EQ(why(public_der(edwards)), other);
+  EVP_PKEY_free(edwards);
+}
+
+TEST(NamedKeys, ThatAreNotListedAreNotShown) {
+  const std::string p256 = public_der(pem_of(EVP_EC_gen("P-256"))), rsa = public_der(pem_of(EVP_RSA_gen(2048)));
+  const Result<Verifier> verifier =
+      Verifier::from_keys({"https://x"}, {{"new", rsa}, {"new", p256}, {"new", rsa}, {"old", p256, true}});
+  ASSERT_TRUE(verifier);
+  const std::string keys = verifier->key_set_json();
+  EXPECT_THAT(keys, testing::Not(testing::HasSubstr("\"old\"")));
+  EXPECT_EQ(std::count(keys.begin(), keys.end(), '{'), 3) << "The set, and each key once.";
+  EXPECT_THAT(verifier->configuration_json("u"), testing::HasSubstr(R"(supported":["ES256","RS256"])"));
+  EXPECT_TRUE(verifier->has_key("old") && verifier->has_unlisted_key("old"));
+  EXPECT_TRUE(verifier->has_key("new") && !verifier->has_unlisted_key("new"));
+  EXPECT_FALSE(verifier->has_key("") || verifier->has_unlisted_key("x"));
+  const Result<Verifier> hidden = Verifier::from_keys({"https://x"}, {{"old", p256, true}});
+  EXPECT_EQ(hidden->key_set_json(), R"({"keys":[]})");
+}
+
+TEST(NamedKeys, AreMissedByTokensOfTheirIssuers) {
+  const Result<Verifier> verifier =
+      Verifier::from_keys({"https://x", "https://old"}, {{"known", public_der(pem_of(EVP_EC_gen("P-256")))}});
+  const auto lacks = [&](const std::string& header, const std::string& payload) {
+    return verifier->lacks_key_of(base64url_encode(header) + "." + base64url_encode(payload) + ".c2ln");
+  };
+  EXPECT_TRUE(lacks(R"({"kid":"k"})", R"({"iss":"https://x"})"));
+  EXPECT_TRUE(lacks(R"({"kid":"k"})", R"({"iss":"https://old"})"));
+  EXPECT_TRUE(lacks(R"({"kid":"k"})", R"({"iss":"kubernetes/serviceaccount"})"));
+  EXPECT_FALSE(lacks(R"({"kid":"known"})", R"({"iss":"https://x"})"));
+  EXPECT_FALSE(lacks(R"({"kid":"k"})", R"({"iss":"https://y"})"));
+  EXPECT_FALSE(lacks(R"({"alg":"RS256"})", R"({"iss":"https://x"})")) << "Any key may have signed it.";
+  EXPECT_FALSE(lacks(R"({"kid":7})", R"({"iss":"https://x"})"));
+  EXPECT_FALSE(lacks("[]", R"({"iss":"https://x"})"));
+  EXPECT_FALSE(lacks(R"({"kid":"k"})", "[]"));
+  EXPECT_FALSE(lacks(R"({"kid":"k"})", "{"));
+  EXPECT_FALSE(verifier->lacks_key_of("a.b"));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// What an object may look like: the types and resources of the API, as constant data.
+// The types and resources of the API, as constant data.
 //
-// The built-in kinds are the catalog (catalog/*.types), compiled into constant tables: nothing is parsed or allocated
-// at start. A CustomResourceDefinition produces the same structures at run time (schema/). Codecs, merge, defaulting,
-// validation, OpenAPI, discovery and tables all read these structures; there is no code per kind for them.
+// The catalog of built-in kinds (catalog/*.types) is compiled into constant tables: nothing is parsed or allocated at
+// startup. A CustomResourceDefinition produces the same structures at run time (schema/). Codecs, merge, defaulting,
+// validation, OpenAPI, discovery and tables all read these structures; none of them has code per kind.
 //
 //   Resource --type--> Type(Struct) --members--> Field --type--> Type(List, keyed by "name") --element--> Type ...
 //
-// Lifetime: built-in types live forever; the types of a CRD live as long as the Schema that made them.
+// Lifetime: built-in types are never destroyed; the types of a CRD belong to the Schema that created them.
 // Threading: immutable.
 #pragma once
 
@@ -19,9 +19,9 @@
 
 namespace holdfast::types {
 
-// The JSON form of a value, and with it its Protobuf form.
+// The form of a value in JSON, which also determines its form in Protobuf.
 enum class Shape : uint8_t {
-  Any,  // No type stated: any JSON. In merge: untyped scalar, atomic list, map of itself (see `any_map`).
+  Any,  // No declared type: any JSON. In merge: untyped scalar, atomic list, map of itself (see `any_kind`).
   Bool,
   Int32,
   Int64,
@@ -31,11 +31,11 @@ enum class Shape : uint8_t {
   Time,   // RFC 3339, whole seconds; a message {seconds, nanos} in Protobuf.
   MicroTime,
   Duration,  // Go duration text in JSON.
-  Quantity,  // Text, canonicalised; a message {string} in Protobuf.
+  Quantity,  // Text, canonicalized; a message {string} in Protobuf.
   IntOrString,
-  FieldsV1,      // JSON object kept as raw bytes.
-  Raw,           // RawExtension and apiextensions.JSON: any JSON, carried verbatim.
-  SchemaOrBool,  // JSONSchemaProps' unions, whose JSON form is one of the alternatives itself.
+  FieldsV1,      // A JSON object kept as raw bytes.
+  Raw,           // RawExtension and apiextensions.JSON: any JSON, kept verbatim.
+  SchemaOrBool,  // JSONSchemaProps' unions; their JSON form is that of the chosen alternative.
   SchemaOrArray,
   SchemaOrStringArray,
   List,
@@ -46,7 +46,7 @@ enum class Shape : uint8_t {
 enum class ListKind : uint8_t { Atomic, Set, Keyed };
 enum class MapKind : uint8_t { Granular, Atomic };
 
-// What maps (and unknown members) of an untyped value are to the merge engine.
+// How the merge engine treats maps (and unknown members) of an untyped value.
 enum class AnyKind : uint8_t {
   Deduced,  // Maps granular, lists atomic: __untyped_deduced_.
   Atomic,   // Everything atomic: __untyped_atomic_.
@@ -59,54 +59,55 @@ enum PatchStrategy : uint8_t { kPatchNone = 0, kPatchMerge = 1, kPatchRetainKeys
 struct Field {
   std::string_view name = {};  // As in JSON. Empty for an inlined struct.
   const Type* type = nullptr;
-  uint32_t number = 0;      // In Protobuf; 0 when Protobuf does not have the field.
-  bool omit_empty = false;  // Go's omitempty.
-  bool omit_zero = false;   // Go's omitzero.
-  bool pointer = false;     // A Go pointer: absent and zero are different things, on the wire too.
-  bool required = false;    // In OpenAPI.
+  uint32_t number = 0;         // In Protobuf; 0 if the field does not exist there.
+  bool omit_empty = false;     // Go's omitempty.
+  bool omit_zero = false;      // Go's omitzero.
+  bool empty_differs = false;  // to_typed() keeps an empty list although it is omitempty: absent means something else.
+  bool pointer = false;        // A Go pointer: absent and zero differ, on the wire too.
+  bool required = false;       // In OpenAPI.
   bool inlined = false;  // An embedded struct whose members appear in the parent's JSON (TypeMeta, VolumeSource, ...).
-  // x-kubernetes-map-type beside a reference: overrides the referenced map's or struct's own.
+  // x-kubernetes-map-type next to a reference: overrides that of the referenced map or struct.
   bool overrides_map_kind = false;
   MapKind map_kind = MapKind::Granular;
   uint8_t patch_strategy = kPatchNone;
   std::string_view patch_merge_key = {};
-  const Value* default_value = nullptr;  // Declared (OpenAPI) default; null when there is none.
+  const Value* default_value = nullptr;  // Declared (OpenAPI) default, or null.
   std::span<const std::string_view> enum_values = {};
   std::string_view description = {};
-  // A field of ours that Kubernetes does not have (metadata.options, fieldsV2): while its gate is off it does not
-  // exist. kCount: it always exists. Readers of types ask exists().
+  // For a Holdfast field that Kubernetes does not have (metadata.options, fieldsV2): it exists only while this gate is
+  // on. kCount if the field always exists. Use exists() to check.
   Gate gate = Gate::kCount;
-  bool root_only = false;  // Only in the metadata of the object itself, not of a template inside it.
-  // A list whose items carry apiVersion and kind in JSON although Protobuf has neither (volumeClaimTemplates).
+  bool root_only = false;  // Only in the metadata of the object itself, not in that of a template inside it.
+  // Set for a list whose items have apiVersion and kind in JSON but not in Protobuf (volumeClaimTemplates).
   std::string_view item_api_version = {}, item_kind = {};
 
   bool exists(const Gates* gates) const { return gate == Gate::kCount || (gates != nullptr && gates->on(gate)); }
 };
 
-// What the Protobuf codec needs to know of each field while it passes over a message, in two bytes: a message of forty
-// fields is decided within two cache lines. Follows from the Field; types_test holds it to that.
+// What the Protobuf codec needs to know about each field while scanning a message, in two bytes: forty fields fit into
+// two cache lines. Derived from the Field; types_test checks that they agree.
 struct FieldPlan {
   enum How : uint8_t {
     kNone,  // Not in Protobuf.
     kVarint,
     kVarint32,
     kFixed64,
-    kText,     // Bytes of which the last occurrence counts.
-    kMessage,  // Bytes that add up over several occurrences.
+    kText,     // Bytes; the last occurrence wins.
+    kMessage,  // Bytes; several occurrences are merged.
     kRepeated,
     kRepeatedVarint,
     kRepeatedFixed64,
   };
   enum Omit : uint8_t {
-    kShown,  // JSON shows it even when it is absent.
+    kShown,  // Present in JSON even if absent.
     kWhenAbsent,
-    kWhenEmpty,  // Left out when absent, zero or of no bytes.
+    kWhenEmpty,  // Omitted if absent, zero or empty.
   };
   How how = kNone;
   Omit omit = kShown;
 };
 
-// A struct of which one member at a time has a meaning, chosen by a discriminator (x-kubernetes-unions).
+// A struct where only the member selected by a discriminator is meaningful (x-kubernetes-unions).
 struct Union {
   struct Field {
     std::string_view name, value;
@@ -115,54 +116,54 @@ struct Union {
   std::span<const Field> fields;
 };
 
-// Limits that a CRD's schema states. Built-in types have none; their rules are code (kinds/).
+// Constraints declared by a CRD's schema. Built-in types have none; they are validated by code (kinds/).
 struct Constraints;
 
 struct Type {
   Shape shape = Shape::Any;
   std::string_view name = {};          // "core/v1.Pod"; empty for lists, maps and a CRD's inner types.
-  std::string_view openapi_name = {};  // "io.k8s.api.core.v1.Pod"; empty: written in place.
+  std::string_view openapi_name = {};  // "io.k8s.api.core.v1.Pod"; empty if the type is inlined.
 
-  // Struct.
-  std::span<const Field> fields = {};          // In declaration order, inlined structs as one field. Protobuf's view.
-  std::span<const Field* const> members = {};  // The same with inlined structs flattened. JSON's view.
+  // For Struct:
+  std::span<const Field> fields = {};          // In declaration order, an inlined struct as one field. For Protobuf.
+  std::span<const Field* const> members = {};  // The same with inlined structs flattened. For JSON.
   std::span<const uint16_t> members_by_name = {};  // Positions in `members`, sorted bytewise by name.
-  std::span<const uint8_t> fields_by_number = {};  // Positions in `fields` by rising Protobuf number.
-  std::span<const uint8_t> field_at_number = {};   // Protobuf number -> position in `fields` plus one; 0: none.
-  std::span<const FieldPlan> plan = {};            // A plan for each of `fields`.
-  std::span<const uint8_t> member_starts = {};     // Of each of `fields`: its first position in `members`.
-  uint64_t shown_fields = 0;                       // Bits of the fields whose plan says kShown.
-  uint64_t gated_fields = 0;                       // Bits of the fields that exist only while a gate is on.
+  std::span<const uint8_t> fields_by_number = {};  // Positions in `fields`, sorted by Protobuf number.
+  std::span<const uint8_t> field_at_number = {};   // Protobuf number -> position in `fields` + 1, or 0.
+  std::span<const FieldPlan> plan = {};            // One plan per field of `fields`.
+  std::span<const uint8_t> member_starts = {};     // The position in `members` where each field starts.
+  uint64_t shown_fields = 0;                       // Bitmask of the fields whose plan is kShown.
+  uint64_t gated_fields = 0;                       // Bitmask of the fields that exist only while a gate is on.
 
-  // List and Map; also the type of undeclared members of a Struct (additionalProperties beside properties).
+  // For List and Map; also the type of undeclared members of a Struct (additionalProperties next to properties).
   const Type* element = nullptr;
   ListKind list_kind = ListKind::Atomic;
-  std::span<const std::string_view> list_keys = {};  // Keyed lists: at least one.
-  MapKind map_kind = MapKind::Granular;              // Map and Struct.
-  AnyKind any_kind = AnyKind::Deduced;               // Any, and unknown members under preserve_unknown.
+  std::span<const std::string_view> list_keys = {};  // Of keyed lists: at least one.
+  MapKind map_kind = MapKind::Granular;              // For Map and Struct.
+  AnyKind any_kind = AnyKind::Deduced;               // For Any, and for unknown members under preserve_unknown.
 
   bool wrapped = false;           // A named list that is a message {1: items} in Protobuf (Verbs, ExtraValue).
-  std::string_view go_name = {};  // As Go's decoder names it in errors: "v1.Pod", "[]v1.Container". Built-in only.
+  std::string_view go_name = {};  // As named in the errors of Go's decoder: "v1.Pod", "[]v1.Container". Built-in only.
   std::span<const Union> unions = {};
 
-  // Custom resources.
+  // For custom resources:
   bool preserve_unknown = false;  // Undeclared members of this Struct are kept.
-  // Lies below a node with preserve_unknown: to the merge engine undeclared members are untyped data, though pruning
+  // Below a node with preserve_unknown: the merge engine treats undeclared members as untyped data, although pruning
   // removes them.
   bool open_to_merge = false;
   bool embedded_resource = false;
   bool nullable = false;
-  bool element_pointer = false;  // List or map of Go pointers (none in the catalog today).
+  bool element_pointer = false;  // A list or map of Go pointers (none in the catalog today).
   const Value* default_value = nullptr;
   const Constraints* constraints = nullptr;
-  std::string_view format = {};  // OpenAPI format where it is not implied by the shape.
+  std::string_view format = {};  // OpenAPI format, if not implied by the shape.
   std::string_view description = {};
 };
 
-// The member of a struct, as JSON names it (inlined structs looked through); null when it is not declared.
+// Finds a struct's member by its JSON name, including those of inlined structs; null if it is not declared.
 const Field* find_member(const Type& type, std::string_view name);
 
-// One rule of x-kubernetes-validations, as written. Compiled elsewhere.
+// One rule of x-kubernetes-validations, in source form. Compiled elsewhere.
 struct ValidationRule {
   std::string_view rule, message, message_expression, reason, field_path;
   bool optional_old_self = false;
@@ -173,7 +174,7 @@ struct Constraints {
   const double* maximum = nullptr;
   bool exclusive_minimum = false, exclusive_maximum = false;
   const double* multiple_of = nullptr;
-  const int64_t* min_length = nullptr;  // Characters of a string.
+  const int64_t* min_length = nullptr;  // In characters.
   const int64_t* max_length = nullptr;
   const int64_t* min_items = nullptr;
   const int64_t* max_items = nullptr;
@@ -196,11 +197,11 @@ struct Column {
 
 struct Subresource {
   std::string_view name;                  // "status", "scale", "binding", ...
-  std::string_view group, version, kind;  // Of the body; empty group and version: the resource's own.
+  std::string_view group, version, kind;  // Of the body; empty group and version refer to those of the resource.
   std::span<const std::string_view> verbs;
 };
 
-// A type that is built on first use: of thousands of custom resources, few are in use.
+// A type that is built on first use: of thousands of custom resources, few are used.
 class LazyType {
  public:
   virtual const Type& type() const = 0;
@@ -209,7 +210,7 @@ class LazyType {
   ~LazyType() = default;
 };
 
-// Refers to a type, built or not.
+// A reference to a type that may not be built yet.
 class TypeRef {
  public:
   constexpr TypeRef() = default;
@@ -234,9 +235,9 @@ struct Resource {
   TypeRef type = {};  // Null for resources without a stored object of their own type.
   const Type* list_type = nullptr;
   std::string_view storage_group = {}, storage_version = {};  // As stored (events: core v1, HPA: v2, ...).
-  std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty: never stored.
-  bool stored_as_json = false;           // CRDs and APIServices; everything else built in is stored as Protobuf.
-  std::string_view list_kind = {};       // A custom resource's choice; empty: the kind and "List".
+  std::string_view storage_prefix = {};  // Path below /registry/: "pods", "services/specs", ...; empty if never stored.
+  bool stored_as_json = false;           // CRDs and APIServices; all other built-in kinds are stored as Protobuf.
+  std::string_view list_kind = {};       // Set by a CRD; if empty, the kind followed by "List".
 };
 
 // Every built-in resource, in discovery order: groups in Kubernetes' order, resources by name.
@@ -244,13 +245,13 @@ std::span<const Resource> builtin_resources();
 const Resource* find_resource(std::string_view group, std::string_view version, std::string_view plural);
 const Resource* find_kind(std::string_view group, std::string_view version, std::string_view kind);
 
-// The type of a body that calls itself so: a resource's kind, its list, the bodies of subresources (Scale, Eviction,
-// TokenRequest, ...), and the kinds that every group version has (Status, DeleteOptions, WatchEvent, ...); null when
-// there is none.
+// The type of a body with this apiVersion and kind: a resource's kind, its list, the bodies of subresources (Scale,
+// Eviction, TokenRequest, ...), and the kinds that every group version has (Status, DeleteOptions, WatchEvent, ...).
+// Null if there is none.
 const Type* find_type_of(std::string_view group, std::string_view version, std::string_view kind);
 
-// Every type of the catalog, sorted by name ("core/v1.Pod"); types that are not resources (Status, DeleteOptions,
-// Table, ListMeta, ...) are found here.
+// All types of the catalog, sorted by name ("core/v1.Pod"), including those that are not resources (Status,
+// DeleteOptions, Table, ListMeta, ...).
 std::span<const Type* const> builtin_types();
 const Type* find_type(std::string_view name);
 const Type* find_type_by_openapi_name(std::string_view openapi_name);

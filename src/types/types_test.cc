@@ -16,7 +16,7 @@ std::vector<std::string_view> member_names(const Type& type) {
   return names;
 }
 
-TEST(Catalog, HoldsWhatKubernetesServes) {  // And the beta version that it serves on request.
+TEST(Catalog, ContainsEverythingKubernetesServes) {  // And the beta version that it serves on request.
   std::set<std::pair<std::string_view, std::string_view>> group_versions;
   for (const Resource& resource : builtin_resources()) group_versions.insert({resource.group, resource.version});
   EXPECT_EQ(group_versions.size(), 23u);
@@ -97,7 +97,7 @@ TEST(Catalog, EveryTypeIsConsistent) {
   }
 }
 
-TEST(Catalog, EveryStoredKindHasItsMetadataAsFieldOne) {
+TEST(Catalog, EveryStoredKindHasMetadataAsFieldOne) {
   for (const Resource& resource : builtin_resources()) {
     const Field* metadata = find_member(*resource.type, "metadata");
     ASSERT_NE(metadata, nullptr) << resource.kind;
@@ -106,7 +106,7 @@ TEST(Catalog, EveryStoredKindHasItsMetadataAsFieldOne) {
   }
 }
 
-TEST(Catalog, NoTypeHasMoreFieldsThanReadersKeepRoomFor) {
+TEST(Catalog, NoTypeExceedsTheReadersFieldLimit) {
   for (const Type* type : builtin_types()) {
     EXPECT_LE(type->fields.size(), 64u) << type->name;
     EXPECT_LE(type->members.size(), 128u) << type->name;
@@ -155,7 +155,7 @@ FieldPlan plan_of(const Field& field) {
   return plan;
 }
 
-TEST(Catalog, PlansFollowFromTheFields) {
+TEST(Catalog, PlansMatchTheirFields) {
   for (const Type* type : builtin_types()) {
     ASSERT_EQ(type->plan.size(), type->fields.size()) << type->name;
     for (size_t i = 0; i < type->fields.size(); ++i) {
@@ -186,7 +186,7 @@ TEST(Catalog, MembersAreFlattenedInDeclarationOrder) {
               ElementsAre("kind", "apiVersion", "metadata", "immutable", "data", "binaryData"));
 }
 
-TEST(Catalog, AFieldCarriesItsMergeRules) {
+TEST(Catalog, FieldsHaveTheirMergeRules) {
   const Field* ports = find_member(*find_type("core/v1.Container"), "ports");
   EXPECT_EQ(ports->type->list_kind, ListKind::Keyed);
   EXPECT_THAT(ports->type->list_keys, ElementsAre("containerPort", "protocol"));
@@ -206,7 +206,7 @@ TEST(Catalog, AFieldCarriesItsMergeRules) {
   EXPECT_THAT(protocol->enum_values, ElementsAre("SCTP", "TCP", "UDP"));
 }
 
-TEST(Catalog, FieldsOfOursExistOnlyWhileTheirGateIsOn) {
+TEST(Catalog, HoldfastFieldsExistOnlyWhileTheirGateIsOn) {
   const Field* options = find_member(*find_type("meta/v1.ObjectMeta"), "options");
   EXPECT_EQ(options->number, 18u);
   EXPECT_TRUE(options->root_only);
@@ -217,7 +217,7 @@ TEST(Catalog, FieldsOfOursExistOnlyWhileTheirGateIsOn) {
   EXPECT_TRUE(options->exists(&on));
 }
 
-TEST(Catalog, SaysWhatLiesInTheStore) {
+TEST(Catalog, StorageLocationsMatchKubernetes) {
   EXPECT_EQ(find_resource("", "v1", "services")->storage_prefix, "services/specs");
   const Resource* hpa = find_resource("autoscaling", "v1", "horizontalpodautoscalers");
   EXPECT_EQ(hpa->storage_version, "v2");
@@ -227,7 +227,7 @@ TEST(Catalog, SaysWhatLiesInTheStore) {
   EXPECT_EQ(find_resource("", "v1", "bindings")->storage_prefix, "");
 }
 
-TEST(Catalog, FindsTheTypeOfABody) {
+TEST(Catalog, FindsTypeByGroupVersionKind) {
   EXPECT_EQ(find_type_of("apps", "v1", "DeploymentList"), find_type("apps/v1.DeploymentList"));
   EXPECT_EQ(find_type_of("autoscaling", "v1", "Scale"), find_type("autoscaling/v1.Scale"));
   EXPECT_EQ(find_type_of("policy", "v1", "Eviction"), find_type("policy/v1.Eviction"));
@@ -238,7 +238,7 @@ TEST(Catalog, FindsTheTypeOfABody) {
   EXPECT_EQ(find_type_of("apps", "v2", "Deployment"), nullptr);
 }
 
-TEST(Catalog, SubresourcesNameTheirBodies) {
+TEST(Catalog, SubresourcesHaveTheirBodyKinds) {
   const Resource* deployments = find_resource("apps", "v1", "deployments");
   const Subresource& scale = deployments->subresources[0];
   EXPECT_EQ(scale.name, "scale");

@@ -12,9 +12,9 @@
 namespace holdfast {
 namespace {
 
-// Lies before a member or item array whose Value has kHasHeader.
+// Precedes a member or item array whose Value has kHasHeader.
 struct Header {
-  uint64_t draft_id = 0;            // Of the draft that may still change the array; 0: none.
+  uint64_t draft_id = 0;            // Of the draft that may still modify the array, or 0.
   const uint32_t* index = nullptr;  // Open-addressing table of member positions + 1, `index_mask + 1` long.
   uint32_t index_mask = 0;
   uint32_t capacity = 0;
@@ -46,7 +46,7 @@ const uint32_t* build_index(Arena& arena, std::span<const Member> members, uint3
   return index;
 }
 
-// Apart from find(), which then calls nothing.
+// Not inlined, so that find() itself makes no calls.
 [[gnu::noinline]] const Value* find_indexed(const Member* members, std::string_view key) {
   const Header& header = header_of(members);
   uint32_t slot = static_cast<uint32_t>(hash_key(key)) & header.index_mask;
@@ -58,21 +58,6 @@ const uint32_t* build_index(Arena& arena, std::span<const Member> members, uint3
 }
 
 std::atomic<uint64_t> next_draft_id{1};
-
-bool is_go_zero(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null:
-      return true;
-    case Value::Kind::Bool:
-      return !value.as_bool();
-    case Value::Kind::Int:
-      return value.as_int() == 0;
-    case Value::Kind::Double:
-      return value.as_double() == 0;
-    default:
-      return value.count() == 0;
-  }
-}
 
 }  // namespace
 
@@ -131,7 +116,7 @@ bool equal(const Value& a, const Value& b, Numbers numbers) {
       const auto other = b.members();
       for (uint32_t i = 0; i < a.count(); ++i) {
         const Member& member = a.members()[i];
-        // Objects of one type mostly list their members in one order.
+        // Objects of one type mostly have their members in the same order.
         const Value* match = same_text(other[i].key, member.key) ? &other[i].value : b.find(member.key);
         if (match == nullptr || !equal(member.value, *match, numbers)) return false;
       }
@@ -139,6 +124,21 @@ bool equal(const Value& a, const Value& b, Numbers numbers) {
     }
   }
   return false;
+}
+
+bool is_zero(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return true;
+    case Value::Kind::Bool:
+      return !value.as_bool();
+    case Value::Kind::Int:
+      return value.as_int() == 0;
+    case Value::Kind::Double:
+      return value.as_double() == 0;
+    default:
+      return value.count() == 0;
+  }
 }
 
 uint64_t hash(const Value& value) {
@@ -164,7 +164,7 @@ uint64_t hash(const Value& value) {
       return result;
     }
     case Value::Kind::Map: {
-      uint64_t sum = 0;  // A sum, so that member order does not count.
+      uint64_t sum = 0;  // A sum, so that member order does not matter.
       for (const Member& member : value.members()) sum += hash_combine(hash_key(member.key), hash(member.value));
       return hash_combine(sum, 8);
     }
@@ -258,6 +258,14 @@ Value MapBuilder::build() {
   return map;
 }
 
+std::vector<std::string> texts_of(std::span<const Value> items) {
+  std::vector<std::string> texts;
+  for (const Value& item : items) {
+    if (item.is_string()) texts.emplace_back(item.as_string());
+  }
+  return texts;
+}
+
 Value with_member(Arena& arena, const Value& map, std::string_view key, Value value) {
   if (map.count() + 1 < kIndexedFrom) {
     Draft draft(arena, map.is_map() ? map : Value::empty_map());
@@ -308,7 +316,7 @@ Member* Draft::own_members(Value& map, uint32_t room_for) {
   assert(map.is_map() || map.is_null());
   const bool ours = (map.flags_ & Value::kHasHeader) && header_of(map.members_).draft_id == id_;
   if (ours && header_of(map.members_).capacity >= room_for) {
-    auto* members = const_cast<Member*>(map.members_);  // Made by this draft, for itself.
+    auto* members = const_cast<Member*>(map.members_);  // Created by this draft, hence mutable.
     header_of(members).index = nullptr;
     return members;
   }
@@ -378,7 +386,7 @@ void Draft::Node::set_default(std::string_view key, Value value) {
 
 void Draft::Node::set_if_zero(std::string_view key, Value value) {
   const Value* found = find(key);
-  if (found == nullptr || is_go_zero(*found)) set(key, value);
+  if (found == nullptr || is_zero(*found)) set(key, value);
 }
 
 void Draft::Node::remove(std::string_view key) {

@@ -1,22 +1,23 @@
-// One object as a tree: null, bool, int64, double, string, list, map, and raw JSON kept verbatim.
+// An object as a tree: null, bool, int64, double, string, list, map, and raw JSON kept verbatim.
 //
-// A Value is 16 bytes, trivially copyable, and immutable: it points at items, members and text that live in an
-// Arena (or in the bytes it was decoded from), so copying one shares the whole subtree. Nobody changes what a Value
-// points at; to change a tree, build a new one that shares what stays (Draft, with_member, ListBuilder, MapBuilder).
+// A Value is 16 bytes, trivially copyable, and immutable: it points to items, members and text stored in an Arena (or
+// in the bytes it was decoded from), so a copy shares the whole subtree. What a Value points to never changes; to
+// modify a tree, build a new one that shares the unchanged parts (Draft, with_member, ListBuilder, MapBuilder).
 //
 //   Value (16 bytes)                     Member[count]               Value
 //   +------+-------+-------+---------+   +------------+----------+
 //   | kind | flags | count | pointer |-->| key (view) | Value    |--> ...
 //   +------+-------+-------+---------+   +------------+----------+
 //
-// Map members keep their order. Lookup is linear in small maps; large ones carry an index.
-// Numbers keep the difference between 1 and 1.0, as Kubernetes' decoders do.
+// Map members keep their order. Lookup is linear in small maps; large ones have an index. 1 and 1.0 are different
+// values, as in Kubernetes' decoders.
 //
-// Lifetime: as long as the Arena(s) and source bytes it points into. Threading: immutable, share freely.
+// Lifetime: as long as the Arena(s) and source bytes it points into. Threading: immutable; may be shared freely.
 #pragma once
 
 #include <cassert>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,8 +59,8 @@ class Value {
     return v;
   }
   static Value string(Arena& arena, std::string_view text) { return string(arena.copy(text)); }
-  // Compact JSON text of a RawExtension, kept without being parsed. It is compared by its text: decode it first (codec)
-  // where its content matters.
+  // Compact JSON text of a RawExtension, kept unparsed. It is compared as text: decode it first (codec) if its content
+  // matters.
   static Value raw(std::string_view json) {
     Value v = string(json);
     v.kind_ = Kind::Raw;
@@ -74,7 +75,7 @@ class Value {
   }
   static Value empty_list() { return list({}); }
   static constexpr Value empty_map() { return Value(Kind::Map); }
-  // Members in the order given, keys distinct. Builds an index in `arena` when there are many.
+  // Keeps the order of the members; keys must be distinct. Builds an index in `arena` for large maps.
   static Value map(Arena& arena, std::span<const Member> members);
 
   Kind kind() const { return kind_; }
@@ -102,7 +103,7 @@ class Value {
     assert(is_double());
     return double_;
   }
-  // Either number as a double.
+  // An integer or double as a double.
   double number_value() const {
     assert(is_number());
     return is_int() ? static_cast<double>(int_) : double_;
@@ -121,10 +122,10 @@ class Value {
   }
   inline std::span<const Member> members() const;
 
-  // Items of a list, members of a map; bytes of a text; 0 otherwise.
+  // Number of items of a list or members of a map, bytes of a text; 0 otherwise.
   uint32_t count() const { return count_; }
 
-  // The member's value in a map; null pointer when it is absent or this is not a map.
+  // The value of a map's member; null if it is absent or if this is not a map.
   const Value* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
   // find() along several keys: get("metadata", "name").
@@ -137,19 +138,19 @@ class Value {
       return child == nullptr ? nullptr : child->get(rest...);
     }
   }
-  // The string at a path of keys; empty when it is absent or not a string.
+  // The string at a path of keys; empty if it is absent or not a string.
   template <class... Keys>
   std::string_view text_at(Keys... keys) const {
     const Value* found = get(keys...);
     return found != nullptr && found->is_string() ? found->as_string() : std::string_view{};
   }
-  // The integer at a path of keys; `otherwise` when it is absent or not an integer.
+  // The integer at a path of keys; `otherwise` if it is absent or not an integer.
   template <class... Keys>
   int64_t int_at_or(int64_t otherwise, Keys... keys) const {
     const Value* found = get(keys...);
     return found != nullptr && found->is_int() ? found->as_int() : otherwise;
   }
-  // The list's items or map's members at a path of keys; empty when absent or of another kind.
+  // The list's items or map's members at a path of keys; empty if absent or of another kind.
   template <class... Keys>
   std::span<const Value> items_at(Keys... keys) const {
     const Value* found = get(keys...);
@@ -158,7 +159,7 @@ class Value {
   template <class... Keys>
   std::span<const Member> members_at(Keys... keys) const;
 
-  // Same pointer and count, so certainly equal. When false, they may still be equal.
+  // Same kind, pointer and count, hence certainly equal. If false, they may still be equal.
   bool same(const Value& other) const { return kind_ == other.kind_ && count_ == other.count_ && int_ == other.int_; }
 
  private:
@@ -197,22 +198,25 @@ std::span<const Member> Value::members_at(Keys... keys) const {
   return found != nullptr && found->is_map() ? found->members() : std::span<const Member>{};
 }
 
-// Deep comparison. Map order does not count, list order does; null equals only null.
+// Deep comparison. List order matters, map order does not; null equals only null.
 enum class Numbers : uint8_t {
   Exact,    // 1 and 1.0 differ.
-  ByValue,  // 1 and 1.0 are equal, as the apply engine sees them.
+  ByValue,  // 1 and 1.0 are equal, as in the apply engine.
 };
 bool equal(const Value& a, const Value& b, Numbers numbers = Numbers::Exact);
-// Equal values (ByValue) have equal hashes; map order does not count.
+// Equal values (ByValue) have equal hashes, regardless of map order.
 uint64_t hash(const Value& value);
 
-// Whether maps and lists are nested more than `levels` deep. Looks no deeper than that.
+// Whether the value is Go's zero value of its kind: null, false, 0, or an empty string, list or map.
+bool is_zero(const Value& value);
+
+// Whether maps and lists are nested more than `levels` deep. Does not descend any deeper.
 bool deeper_than(const Value& value, uint32_t levels);
 
 // A deep copy whose strings, arrays and maps are all allocated in `arena`.
 Value deep_copy(Arena& arena, const Value& value);
 
-// Collects items, then makes them a list in the arena. Reusable after build().
+// Collects items and builds a list in the arena. Reusable after build().
 class ListBuilder {
  public:
   explicit ListBuilder(Arena& arena) : arena_(&arena) {}
@@ -225,7 +229,7 @@ class ListBuilder {
   std::vector<Value> items_;
 };
 
-// Collects members in order, then makes them a map in the arena. Keys are not copied unless add_copy is used.
+// Collects members in order and builds a map in the arena. Keys are not copied unless add_copy is used.
 class MapBuilder {
  public:
   explicit MapBuilder(Arena& arena) : arena_(&arena) {}
@@ -244,23 +248,51 @@ class MapBuilder {
 
   Arena* arena_;
   std::vector<Member> members_;
-  // Places of the first `indexed_` members by key, plus one; built when keys are looked up among many members.
+  // Open-addressing table of positions + 1 of the first `indexed_` members; built when keys are looked up among many.
   mutable std::vector<uint32_t> index_;
   mutable size_t indexed_ = 0;
 };
 
-// New trees that share everything but the path that changed.
+// The strings among the items; others are skipped.
+std::vector<std::string> texts_of(std::span<const Value> items);
+
+// New trees that share everything but the changed path.
 Value with_member(Arena& arena, const Value& map, std::string_view key,
-                  Value value);  // Adds or replaces; null counts as {}.
+                  Value value);  // Adds or replaces; null is treated as {}.
 Value without_member(Arena& arena, const Value& map, std::string_view key);
 Value with_path(Arena& arena, const Value& root, std::span<const std::string_view> path, Value value);
 Value without_path(Arena& arena, const Value& root, std::span<const std::string_view> path);
+// The list with change(item) for each item; the list itself if nothing changed.
+template <class Change>
+Value with_each_item(Arena& arena, const Value& list, Change change) {
+  ListBuilder result(arena);
+  bool changed = false;
+  for (const Value& item : list.items()) {
+    const Value next = change(item);
+    changed |= !next.same(item);
+    result.add(next);
+  }
+  return changed ? result.build() : list;
+}
+// The map with the value change(member) for each member, or without the member if that is nullopt; the map itself if
+// nothing changed.
+template <class Change>
+Value with_each_member(Arena& arena, const Value& map, Change change) {
+  MapBuilder result(arena);
+  bool changed = false;
+  for (const Member& member : map.members()) {
+    const std::optional<Value> next = change(member);
+    changed |= !next || !next->same(member.value);
+    if (next) result.add(member.key, *next);
+  }
+  return changed ? result.build() : map;
+}
 
-// Many changes to one tree: nodes are copied the first time they are touched and changed in place after that.
-// The value that the draft was made from never changes. Keys and values put in must outlive the arena or be in it.
+// For making many changes to one tree: nodes are copied when first touched and modified in place after that. The
+// original value never changes. Keys and values that are added must be in the arena or outlive it.
 //
 //   Draft draft(arena, object);
-//   Draft::Node spec = draft.root().child("spec");     // created as {} when absent or null
+//   Draft::Node spec = draft.root().child("spec");     // created as {} if absent or null
 //   spec.set_default("replicas", Value::integer(1));
 //   for (Draft::Node container : spec.list("containers")) container.set_default("imagePullPolicy", ...);
 //   Value result = draft.value();
@@ -271,27 +303,27 @@ class Draft {
   class Node {
    public:
     const Value& value() const { return *slot_; }
-    // Reading, without copying anything.
+    // Reads without copying.
     const Value* find(std::string_view key) const { return slot_->find(key); }
     bool has(std::string_view key) const { return slot_->has(key); }
 
     void assign(Value value) { *slot_ = value; }
-    // The member as a node; becomes {} when it is absent or null. Asserts that this is a map or null.
+    // The member as a node; created as {} if it is absent or null. Asserts that this is a map or null.
     Node child(std::string_view key);
-    // The member as a node when it is there and a map; otherwise a node that reports false.
+    // The member as a node if it is a map; otherwise a node that converts to false.
     Node existing(std::string_view key);
     explicit operator bool() const { return slot_ != nullptr; }
     void set(std::string_view key, Value value);
-    // Sets it when it is absent or null.
+    // Sets the member if it is absent or null.
     void set_default(std::string_view key, Value value);
-    // Sets it when it is absent, null, "", 0, false, [] or {}: Go's zero value, for fields without a pointer.
+    // Sets the member if it is absent, null, "", 0, false, [] or {}: Go's zero value, for fields that are not pointers.
     void set_if_zero(std::string_view key, Value value);
     void remove(std::string_view key);
-    // Each item of the list member as a node; nothing when it is absent or not a list.
+    // The items of a list member as nodes; empty if it is absent or not a list.
     std::vector<Node> list(std::string_view key);
-    // Each item of this list as a node.
+    // The items of this list as nodes.
     std::vector<Node> items();
-    // Each member of this map as a node, with its key.
+    // The members of this map as nodes, with their keys.
     std::vector<std::pair<std::string_view, Node>> entries();
     void append(std::string_view list_key, Value item);
 
@@ -314,7 +346,7 @@ class Draft {
   Value* own_items(Value& list, uint32_t room_for);
 
   Arena* arena_;
-  uint64_t id_;  // Marks arrays that this draft made and may change.
+  uint64_t id_;  // Marks arrays that this draft created and may modify.
   Value root_;
 };
 

@@ -38,7 +38,7 @@ TEST(ValueTest, LargeMapsAreIndexed) {
   EXPECT_FALSE(without_member(arena, map, "key500").has("key500"));
 }
 
-TEST(ValueTest, ABuilderFindsAmongMany) {
+TEST(ValueTest, MapBuilderFindsKeysAmongMany) {
   Arena arena;
   MapBuilder builder(arena);
   for (int round = 0; round < 2; ++round) {
@@ -54,7 +54,7 @@ TEST(ValueTest, ABuilderFindsAmongMany) {
   }
 }
 
-TEST(ValueTest, DepthIsLookedAtNoFurtherThanAsked) {
+TEST(ValueTest, DeeperThanComparesNestingWithALimit) {
   Arena arena;
   Value deep = Value::empty_map();
   for (int i = 0; i < 10; ++i) deep = with_member(arena, Value::empty_map(), "a", deep);
@@ -88,7 +88,7 @@ TEST(ValueTest, ChangingAPathSharesTheRest) {
   EXPECT_TRUE(equal(without_path(arena, bound, path), pod));
 }
 
-TEST(DraftTest, ChangesNeverReachWhatTheDraftWasMadeFrom) {
+TEST(DraftTest, ChangesNeverAffectTheOriginal) {
   Arena arena;
   const Value pod = small_pod(arena);
   const Value before = deep_copy(arena, pod);
@@ -117,7 +117,7 @@ TEST(DraftTest, ChangesNeverReachWhatTheDraftWasMadeFrom) {
   EXPECT_FALSE(second.value().has("status"));
 }
 
-TEST(DraftTest, GrowingPastTheIndexBoundaryKeepsLookupsRight) {
+TEST(DraftTest, LookupsWorkWhenGrowingPastTheIndexThreshold) {
   Arena arena;
   MapBuilder builder(arena);
   for (int i = 0; i < 40; ++i) builder.add_copy("k" + std::to_string(i), Value::integer(i));
@@ -130,7 +130,7 @@ TEST(DraftTest, GrowingPastTheIndexBoundaryKeepsLookupsRight) {
   EXPECT_FALSE(draft.value().has("k3"));
 }
 
-TEST(DraftTest, ZeroValuesAreDefaultedAsGoDefaultsThem) {
+TEST(DraftTest, SetIfZeroReplacesGoZeroValues) {
   Arena arena;
   MapBuilder builder(arena);
   builder.add("policy", Value::string(""));

@@ -1,5 +1,6 @@
-// What is particular to apply: its configuration, and what becomes of its values.
+// Apply-specific parts: decoding the configuration, and converting the result.
 #include "base/api_error.h"
+#include "base/api_version.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
 #include "patch/patch.h"
@@ -27,19 +28,19 @@ Result<Value> decode_config(call::Call& call, request::PatchType type, std::stri
   return *value;
 }
 
-// "(ns/name; apps/v1, Kind=Deployment)", as errors about a converted object show it.
+// "(ns/name; apps/v1, Kind=Deployment)", as shown in errors about a converted object.
 std::string shown_object(const call::Call& call, const Value& object) {
   const write::Expected kind = write::expected_of(call);
   return "(" + std::string(object.text_at("metadata", "namespace")) + "/" +
-         std::string(object.text_at("metadata", "name")) + "; " + std::string(kind.group) + "/" +
-         std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ")";
+         std::string(object.text_at("metadata", "name")) + "; " + go_kind_text(kind.group, kind.version, kind.kind) +
+         ")";
 }
 
 Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType type, std::string_view bytes,
                                            DecodedConfig& config) {
   Result<Value> decoded = decode_config(call, type, bytes, config.duplicates);
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Apply);
-  // The configuration may name its manager; then the query need not.
+  // The configuration may declare its manager; then the query need not.
   if (!options && call.query.get("fieldManager").empty() && decoded && write::declares_manager(call, *decoded)) {
     options = parse_write_options(call.query, request::WriteKind::Apply, request::WriteManager::GivenElsewhere);
   }
@@ -80,13 +81,13 @@ Result<Value> typed_from_config(call::Call& call, const Value& object, const Val
   const auto refused = [&](std::string_view why) {
     const write::Expected kind = write::expected_of(call);
     return untyped("failed to convert new object " + shown_object(call, config) +
-                   " to proper version: unable to convert unstructured object to " + std::string(kind.group) + "/" +
-                   std::string(kind.version) + ", Kind=" + std::string(kind.kind) + ": " + std::string(why));
+                   " to proper version: unable to convert unstructured object to " +
+                   go_kind_text(kind.group, kind.version, kind.kind) + ": " + std::string(why));
   };
   call.document = object;
-  // What fits its type as it is, all of it, would be neither converted nor refused on the way.
+  // Fast path: a result that already fits its type completely needs no conversion and cannot fail.
   codec::TypedReport report;
-  const codec::TypedOptions options{.gates = &call.settings.gates, .made_from = live};
+  const codec::TypedOptions options{.gates = &call.settings.gates, .derived_from = live};
   Result<Value> fitting = codec::to_typed(call.arena, type, object, options, &report);
   if (fitting && !report.has_unknown) return fitting;
   Result<Value> numbers = patch::with_converted_numbers(call.arena, type, object);

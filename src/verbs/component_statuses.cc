@@ -9,7 +9,7 @@
 namespace holdfast::verbs {
 namespace {
 
-// The first two are asked at their default secure ports on this machine; the third is the store.
+// The first two are probed at their default secure ports on this machine; the third is the store.
 struct Component {
   std::string_view name;
   uint16_t port = 0;
@@ -70,7 +70,7 @@ Task<Value> component_status(call::Call& call, const Component& component) {
   co_return object.build();
 }
 
-// Components have a name, and neither labels nor a namespace.
+// Components have a name, but neither labels nor a namespace.
 bool selects(const cache::Selector& selector, std::string_view name) {
   for (const cache::LabelRequirement& label : selector.labels) {
     using Operator = cache::LabelRequirement::Operator;
@@ -92,14 +92,12 @@ Task<void> serve_component_status(call::Call& call) {
     const Value status = co_await component_status(call, component);
     co_return respond_tree(call, 200, status, *resource.type);
   }
-  // Kubernetes calls them by their singular here.
+  // Kubernetes uses the singular here.
   respond_error(call, not_found({resource.group, resource.singular}, call.info.name));
 }
 
 Task<void> serve_component_statuses(call::Call& call) {
-  const Result<request::ListQuery>& query = call.request_info.list();
-  if (!query) co_return respond_error(call, query.error());
-  Result<Selection> selection = resolve_selector(call, *query);
+  Result<Selection> selection = resolve_selector(call);
   if (!selection) co_return respond_error(call, selection.error());
   std::vector<Value> items;
   for (const Component& component : kComponents) {

@@ -1,5 +1,5 @@
-// ComponentStatuses: nothing is stored. Each answer asks the components whether they are healthy, as kube-apiserver
-// does (pkg/registry/core/componentstatus).
+// ComponentStatuses are not stored: every response probes the health of the components, as in kube-apiserver
+// (pkg/registry/core/componentstatus).
 #pragma once
 
 #include "call/call.h"

@@ -1,5 +1,5 @@
-// exec, attach, portforward and proxy of pods, services and nodes: admission, what kube-apiserver says before it calls
-// a kubelet, and then that this server calls none.
+// exec, attach, portforward and proxy of pods, services and nodes: runs admission and the checks that kube-apiserver
+// makes before contacting a kubelet, then fails, because this server does not contact kubelets.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server does not connect to nodes"}; }
 
-// As kube-apiserver finds the address of a node's kubelet.
+// Looks up the address of a node's kubelet like kube-apiserver.
 Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) {
   const resource::Served* nodes = call.registry->find("", "v1", "nodes");
   Result<cache::Cache::Latest> latest =
@@ -30,7 +30,7 @@ Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) 
   co_return no_nodes();
 }
 
-// A WebSocket begins with GET: users who may only read could run commands otherwise.
+// A WebSocket starts with a GET; without this check, read-only users could run commands.
 Result<Unit> check_create(const call::Call& call, const auth::Authorizer& authorizer) {
   if (call.info.verb == request::Verb::Create || call.info.subresource == "proxy" || call.info.resource != "pods") {
     return Unit{};
@@ -55,7 +55,7 @@ Task<Error> pod_error(call::Call& call, const Value& pod) {
   co_return co_await node_error(call, node, {"", "pods"});
 }
 
-// What admission is shown: PodExecOptions and the like, as the query and the path say them.
+// The object passed to admission: PodExecOptions and the like, built from the query and the path.
 Result<Value> connect_options(call::Call& call) {
   Arena& arena = call.arena;
   const std::string_view how = call.info.subresource;
@@ -103,7 +103,7 @@ bool is_connect(const call::Call& call) {
 Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer) {
   Result<Value> options = connect_options(call);
   if (!options) co_return respond_error(call, options.error());
-  // The mutated options are dropped: no node is called with them.
+  // The mutated options are discarded, because no node is contacted.
   Result<Value> admitted =
       co_await writer.admit_subresource(call, write::AdmissionOperation::Connect, {}, *options, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
@@ -114,7 +114,7 @@ Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Au
       co_await storage.cache().latest(storage.short_key(call.ns(), call.info.name), call.executor());
   if (!latest) co_return respond_error(call, latest.error());
   const std::string_view plural = call.served->resource->plural;
-  // Services are looked up by their endpoints, which no controller fills in here.
+  // Services are resolved through their endpoints, which no controller maintains here.
   if (!latest->entry || plural == "services") {
     co_return respond_error(call, not_found(call.group_resource(), call.info.name));
   }

@@ -1,4 +1,4 @@
-// POST: a new object of a collection.
+// POST: creates an object in a collection.
 #include "call/call.h"
 #include "custom/conversions.h"
 #include "verbs/each.h"
@@ -9,7 +9,7 @@
 namespace holdfast::verbs {
 namespace {
 
-// What only the server sets: taken out before anybody could own it.
+// Removes fields that only the server sets, so that no manager owns them.
 Value without_system_metadata(Arena& arena, const Value& object) {
   const Value* metadata = object.find("metadata");
   if (metadata == nullptr) return object;
@@ -28,9 +28,8 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
 
   Result<Value> placed = write::with_request_namespace(call, without_system_metadata(call.arena, body->object));
   if (!placed) co_return placed.take_error();
-  Draft draft(call.arena, write::without_repeated_owners(call, *placed, false));
-  call.served->object_rules->set_defaults(call.arena, draft.root());
-  const Value object = draft.value();
+  const Value object =
+      call.served->object_rules->with_defaults(call.arena, write::without_duplicate_owners(call, *placed, false));
   record_request(call, object);
 
   const std::string manager = write::manager_of(call, body->options);
@@ -47,14 +46,14 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
       co_await writer.mutate(call, write::AdmissionOperation::Create, body->options,
                              write::NextObject{owned->object, std::move(owned->managed)}, nullptr);
   if (!next) co_return next.take_error();
-  next->object = write::without_repeated_owners(call, next->object, true);
+  next->object = write::without_duplicate_owners(call, next->object, true);
   co_return co_await writer.create_object(call, body->options, std::move(*next));
 }
 
 }  // namespace
 
 Task<void> serve_create(call::Call& call, const Parts& parts) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<request::Format> format = request::body_format(call.request.headers.get("content-type"), call.settings.gates);
   if (!format) co_return respond_error(call, format.error());
@@ -69,7 +68,7 @@ Task<void> serve_create(call::Call& call, const Parts& parts) {
     co_await serve_review(call, parts, *bytes, *format);
     co_return;
   }
-  co_await answer_written(call, parts, co_await create_from_body(call, parts.writer, *bytes, *format));
+  co_await respond_to_write(call, parts, co_await create_from_body(call, parts.writer, *bytes, *format));
 }
 
 }  // namespace holdfast::verbs

@@ -25,7 +25,7 @@ bool has_finalizer(const Value& object, std::string_view name) {
                      [&](const Value& item) { return item.is_string() && item.as_string() == name; });
 }
 
-// What the options, the object's own finalizers and the kind say about dependents, in this order.
+// How to handle dependents, according to the options, the object's finalizers and the kind, in this order.
 struct Dependents {
   bool orphan = false;
   bool foreground = false;
@@ -48,7 +48,19 @@ Dependents dependents_of(kinds::Propagation propagation, const Value& object, co
   return dependents;
 }
 
-// Sets the finalizers that the deletion asks for.
+// Like dependents_of(), for marking a namespace: `orphanDependents: false` means foreground deletion there, and
+// without options its finalizers stay as they are.
+Dependents namespace_dependents(const Value& object, const request::DeleteOptions& options) {
+  if (options.orphan_dependents)
+    return {.orphan = *options.orphan_dependents, .foreground = !*options.orphan_dependents};
+  if (options.propagation_policy) {
+    return {.orphan = *options.propagation_policy == "Orphan",
+            .foreground = *options.propagation_policy == "Foreground"};
+  }
+  return {.orphan = has_finalizer(object, kOrphan), .foreground = has_finalizer(object, kForeground)};
+}
+
+// Sets the finalizers required by the deletion policy.
 void set_finalizers(Arena& arena, Draft::Node object, const Dependents& dependents) {
   const Value before = object.value();
   ListBuilder list(arena);
@@ -79,10 +91,10 @@ void set_deletion_time(Arena& arena, Draft::Node metadata, UnixTime time, int64_
   metadata.set("deletionGracePeriodSeconds", Value::integer(grace));
 }
 
-// What a graceful kind does with this request.
+// The effect of this request on a kind with graceful deletion.
 struct Grace {
-  bool graceful = false;  // The object is marked and stays at least until its time is over ...
-  bool pending = false;   // ... or was marked before, and this request changes nothing.
+  bool graceful = false;  // The object is marked and remains at least until its grace period ends ...
+  bool pending = false;   // ... or was already marked, and this request changes nothing.
   int64_t seconds = 0;
 };
 Grace apply_grace(call::Call& call, Draft::Node object, const request::DeleteOptions& options) {
@@ -138,22 +150,22 @@ Value delete_options_value(Arena& arena, const request::DeleteOptions& options) 
   return map.build();
 }
 
-// Nothing: the object was changed meanwhile.
+// nullopt if the object was changed concurrently.
 using DeleteAttempt = std::optional<Deleted>;
 
-// The object stays for now, as it is marked here.
+// Stores the object marked for deletion.
 Task<Result<DeleteAttempt>> mark_object(call::Call& call, const write::LiveObject& live, Value marked, bool dry_run) {
   Result<write::Attempt> stored = co_await write::store_own_change(call, live, marked, dry_run);
   if (!stored) co_return stored.take_error();
   if (!*stored) co_return DeleteAttempt();
-  co_return DeleteAttempt(Deleted{.answers_object = true, .object = std::move(**stored)});
+  co_return DeleteAttempt(Deleted{.returns_object = true, .object = std::move(**stored)});
 }
 
-// Removes the object at the revision `at`. That it is gone by then counts as done when `may_be_gone`.
+// Removes the object at revision `at`. If it no longer exists, that counts as success with `may_be_gone`.
 Task<Result<DeleteAttempt>> remove_object(call::Call& call, write::Writer& writer, const write::LiveObject& live,
                                           write::Written last, Revision at, bool dry_run, bool may_be_gone) {
   Deleted deleted{
-      .removed = true, .answers_object = call.served->rules->delete_answers_object, .object = std::move(last)};
+      .removed = true, .returns_object = call.served->rules->delete_returns_object, .object = std::move(last)};
   if (dry_run) co_return DeleteAttempt(std::move(deleted));
   Result<store::WriteResult> removed = co_await writer.remove(call, live, at);
   if (!removed) co_return removed.take_error();
@@ -166,25 +178,20 @@ Task<Result<DeleteAttempt>> remove_object(call::Call& call, write::Writer& write
   co_return DeleteAttempt(std::move(deleted));
 }
 
-// The first DELETE of a namespace marks it; it goes when nothing holds it any more.
-Task<Result<DeleteAttempt>> delete_namespace_once(call::Call& call, write::Writer& writer,
-                                                  const write::LiveObject& live,
-                                                  const request::DeleteOptions& options) {
-  if (live.stored.text_at("metadata", "deletionTimestamp").empty()) {
-    Draft draft(call.arena, live.stored);
-    draft.root().child("metadata").set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
-    draft.root().child("status").set("phase", Value::string("Terminating"));
-    set_finalizers(call.arena, draft.root(), dependents_of(kinds::Propagation::Background, live.stored, options));
-    co_return co_await mark_object(call, live, draft.value(), options.is_dry_run());
+// The first DELETE of a namespace marks it; further ones have no effect while spec.finalizers hold it.
+Task<Result<DeleteAttempt>> delete_held_namespace_once(call::Call& call, const write::LiveObject& live,
+                                                       const request::DeleteOptions& options) {
+  if (!live.stored.text_at("metadata", "deletionTimestamp").empty()) {
+    co_return DeleteAttempt(Deleted{.returns_object = true, .object = write::unchanged(call, live)});
   }
-  write::Written last = write::unchanged(call, live);
-  if (!live.stored.items_at("spec", "finalizers").empty() || !live.stored.items_at("metadata", "finalizers").empty()) {
-    co_return DeleteAttempt(Deleted{.answers_object = true, .object = std::move(last)});
-  }
-  co_return co_await remove_object(call, writer, live, std::move(last), live.revision, options.is_dry_run(), false);
+  Draft draft(call.arena, live.stored);
+  draft.root().child("metadata").set("deletionTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
+  draft.root().child("status").set("phase", Value::string("Terminating"));
+  set_finalizers(call.arena, draft.root(), namespace_dependents(live.stored, options));
+  co_return co_await mark_object(call, live, draft.value(), options.is_dry_run());
 }
 
-// A definition goes after its objects: it is marked, and cleaned up behind the answer.
+// A definition is deleted after its objects: it is only marked here, and cleaned up after the response.
 Task<Result<DeleteAttempt>> delete_definition_once(call::Call& call, const write::LiveObject& live,
                                                    const request::DeleteOptions& options) {
   Draft draft(call.arena, live.stored);
@@ -204,15 +211,17 @@ Task<Result<DeleteAttempt>> delete_once(call::Call& call, write::Writer& writer,
   if (custom::is_definition(*call.served->stored) && live.stored.text_at("metadata", "deletionTimestamp").empty()) {
     co_return co_await delete_definition_once(call, live, options);
   }
-  if (call.served->rules->deletion == kinds::Deletion::Namespace) {
-    co_return co_await delete_namespace_once(call, writer, live, options);
+  if (call.served->rules->deletion == kinds::Deletion::Namespace &&
+      (live.stored.text_at("metadata", "deletionTimestamp").empty() ||
+       !live.stored.items_at("spec", "finalizers").empty())) {
+    co_return co_await delete_held_namespace_once(call, live, options);
   }
   const bool dry_run = options.is_dry_run();
   Draft draft(call.arena, live.stored);
   const Grace grace = apply_grace(call, draft.root(), options);
   if (grace.pending) {
     co_return DeleteAttempt(
-        Deleted{.answers_object = call.served->rules->delete_answers_object, .object = write::unchanged(call, live)});
+        Deleted{.returns_object = call.served->rules->delete_returns_object, .object = write::unchanged(call, live)});
   }
   set_finalizers(call.arena, draft.root(), dependents_of(call.served->rules->propagation, live.stored, options));
   const bool held = !draft.value().items_at("metadata", "finalizers").empty();
@@ -231,7 +240,7 @@ Task<Result<DeleteAttempt>> delete_once(call::Call& call, write::Writer& writer,
   }
   Result<DeleteAttempt> marked = co_await mark_object(call, live, draft.value(), dry_run);
   if (!marked || !*marked || held || grace.seconds > 0) co_return marked;
-  // Nothing keeps a pod whose time is over: it is marked, for those who watch it, and removed.
+  // Nothing holds a pod whose grace period is over: it is marked, so that watchers see it, and removed.
   if (dry_run) {
     (*marked)->removed = true;
     co_return marked;
@@ -242,7 +251,7 @@ Task<Result<DeleteAttempt>> delete_once(call::Call& call, write::Writer& writer,
 
 void respond_deleted(call::Call& call, const Deleted& deleted, const request::DeleteOptions& options) {
   const int code = !deleted.removed && options.orphan_dependents && !*options.orphan_dependents ? 202 : 200;
-  if (deleted.answers_object) return write::respond_written(call, code, deleted.object);
+  if (deleted.returns_object) return write::respond_written(call, code, deleted.object);
   const Value& object = deleted.object.stored;
   respond_status(call, code,
                  render::deleted_status(call.arena, call.served->resource->group, call.served->resource->plural,
@@ -253,14 +262,15 @@ bool unsafe_deletes_are_on(const call::Call& call) {
   return call.settings.gates.on(Gate::AllowUnsafeMalformedObjectDeletion);
 }
 
-// Why a document is not DeleteOptions; empty: it is. They are known in every version, and nothing else is.
-std::string why_no_delete_options(const Value& tree) {
-  if (!tree.is_map() && !tree.is_null()) return write::why_no_object(tree);
+// Why a document is not DeleteOptions; empty if it is. DeleteOptions are accepted in every version, other kinds are
+// not.
+std::string delete_options_error(const Value& tree) {
+  if (!tree.is_map() && !tree.is_null()) return write::not_an_object_error(tree);
   const std::string_view kind = tree.text_at("kind");
   if (kind == "Status") return "converting (v1.Status) to (v1.DeleteOptions): unknown conversion";
-  if (std::string unreadable = write::why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
+  if (std::string unreadable = write::type_meta_error(tree); !unreadable.empty()) return unreadable;
   if (kind.empty() || kind == "DeleteOptions" || tree.text_at("apiVersion").empty()) return {};
-  return write::why_unregistered(tree);
+  return write::unregistered_kind_error(tree);
 }
 
 }  // namespace
@@ -269,7 +279,7 @@ Result<Unit> check_preconditions(const call::Call& call, const write::LiveObject
                                  const request::DeleteOptions& options) {
   const std::string uid(live.entry->uid());
   const std::string revision = std::to_string(live.revision.value);
-  // Namespaces and definitions look by themselves, before the store does.
+  // Namespaces and definitions check preconditions themselves, before the store does.
   const bool is_namespace =
       call.served->rules->deletion == kinds::Deletion::Namespace || custom::is_definition(*call.served->resource);
   if (options.uid && *options.uid != uid) {
@@ -327,7 +337,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
     }
   }
   if (!tree) return tree.take_error();
-  if (const std::string why = why_no_delete_options(*tree); !why.empty()) return bad_request(why);
+  if (const std::string why = delete_options_error(*tree); !why.empty()) return bad_request(why);
   Result<Value> typed = codec::to_typed(call.arena, type, tree->is_null() ? Value::empty_map() : *tree);
   if (!typed) return typed.take_error();
   request::DeleteOptions options;
@@ -353,7 +363,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
   if (const Value* ignore = typed->find(request::kIgnoreStoreReadError); ignore != nullptr && ignore->is_bool()) {
     options.ignore_store_read_error = ignore->as_bool() && unsafe_deletes_are_on(call);
   }
-  // Kubernetes takes a dryRun of the query beside a body, too.
+  // Like Kubernetes, honors dryRun in the query even if there is a body.
   Result<Unit> valid = validate(options);
   if (!valid) return valid.take_error();
   return options;
@@ -379,7 +389,7 @@ Task<Result<Deleted>> delete_object(call::Call& call, write::Writer& writer, std
 
 namespace {
 
-// Jobs leave their pods behind unless the request says what becomes of them.
+// Deleting a Job orphans its pods unless the request specifies otherwise.
 void warn_about_orphans(call::Call& call, const request::DeleteOptions& options) {
   const types::Resource& resource = *call.served->resource;
   if (resource.group != "batch" || resource.kind != "Job") return;
@@ -395,8 +405,8 @@ bool is_stored_readable(call::Call& call, std::string_view short_key, const stor
   return is_readable(call, *(*entry)->body());
 }
 
-// Removes a stored value that cannot be decoded, and nothing else: neither admission nor finalizers nor preconditions
-// have an object to look at (registry/generic/registry/corrupt_obj_deleter.go).
+// Only removes a stored value that cannot be decoded: there is no object for admission, finalizers or preconditions
+// (registry/generic/registry/corrupt_obj_deleter.go).
 Task<Result<Unit>> delete_unreadable(call::Call& call, const write::Writer& writer, std::string name) {
   record_annotation(call, "apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
   Result<Unit> allowed = writer.authorize_unsafe_delete(call);
@@ -422,7 +432,7 @@ Task<Result<Unit>> delete_unreadable(call::Call& call, const write::Writer& writ
 }  // namespace
 
 Task<void> serve_delete(call::Call& call, write::Writer& writer) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
@@ -436,26 +446,29 @@ Task<void> serve_delete(call::Call& call, write::Writer& writer) {
                              render::unread_deleted_status(call.arena, call.served->resource->kind, call.info.name));
   }
   warn_about_orphans(call, *options);
+  if (const std::string_view why = kinds::deletion_forbidden_reason(*call.served->resource, call.info.name);
+      !why.empty()) {
+    co_return respond_error(call, forbidden(call.group_resource(), call.info.name, why));
+  }
   Result<Deleted> deleted = co_await delete_object(call, writer, std::string(call.info.name), *options);
   if (!deleted) co_return respond_error(call, deleted.error());
-  if (deleted->answers_object) {
-    Result<Unit> prepared = co_await custom::prepare_to_show(call, deleted->object.body);
+  if (deleted->returns_object) {
+    Result<Unit> prepared = co_await custom::convert_for_view(call, deleted->object.body);
     if (!prepared) co_return respond_error(call, prepared.error());
   }
   respond_deleted(call, *deleted, *options);
 }
 
 Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  const Result<request::ListQuery>& query = call.request_info.list();
-  if (!query) co_return respond_error(call, query.error());
-  Result<Selection> selection = resolve_selector(call, *query);
+  Result<Selection> selection = resolve_selector(call);
   if (!selection) co_return respond_error(call, selection.error());
+  const request::ListOptions& list_options = call.request_info.list()->options;
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  // The query's options select; what a deletion is like comes from the body, or from the query as well: a
-  // resourceVersion there is both, and fits no object.
+  // The query's options are those of the list. The delete options come from the body, or else also from the query: a
+  // resourceVersion there is then a precondition too, which no object meets.
   Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
   if (options->ignore_store_read_error) {
@@ -465,7 +478,7 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer) {
   }
 
   warn_about_orphans(call, *options);
-  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selection));
+  Result<Listed> listed = co_await list_entries(call, list_options, std::move(*selection));
   if (!listed) co_return respond_error(call, listed.error());
   for (const cache::EntryRef& entry : listed->entries) {
     Result<Deleted> deleted = co_await delete_object(call, writer, std::string(entry->name()), *options);

@@ -1,4 +1,4 @@
-// /api, /apis and what lies directly below: which groups, versions and resources there are.
+// /api, /apis and the paths directly below: groups, versions and resources.
 #include "discovery/discovery.h"
 #include "verbs/each.h"
 
@@ -39,7 +39,7 @@ Path split(std::string_view path) {
   return out;
 }
 
-// The aggregated form, if a clause that can be served asks for it before one that asks for the plain one.
+// The aggregated form, if the client prefers it over the plain one.
 struct DiscoveryForm {
   bool aggregated = false;
   request::Format format = request::Format::Json;
@@ -48,7 +48,7 @@ Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
   const request::NegotiationInput input = call::negotiation_input(call.request, call.query);
   if (input.accept.empty()) return DiscoveryForm{};
   std::span<const request::Format> formats = request::served_formats(call.settings.gates);
-  // The aggregated endpoints speak no CBOR.
+  // The aggregated endpoints do not support CBOR.
   if (may_aggregate && formats.back() == request::Format::Cbor) formats = formats.first(formats.size() - 1);
   for (const request::AcceptClause& clause : request::parse_accept(input.accept)) {
     for (const request::Format format : formats) {
@@ -71,7 +71,7 @@ Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
 
 void respond_document(call::Call& call, const DiscoveryForm& form, const Value& document, const types::Type* type) {
   const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query), call.settings.gates).pretty;
-  Result<std::string> body = render::encode_answer(document, type, form.format, pretty);
+  Result<std::string> body = render::encode_response(document, type, form.format, pretty);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)), media_type(form.format));
 }
@@ -92,7 +92,7 @@ void respond_aggregated(call::Call& call, const aggregate::Aggregation& aggregat
     return;
   }
   static const types::Type* type = types::find_type("apidiscovery/v2.APIGroupDiscoveryList");
-  Result<std::string> body = render::encode_answer(document, type, form.format, false);
+  Result<std::string> body = render::encode_response(document, type, form.format, false);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)),
           std::string(media_type(form.format)) + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -106,17 +106,16 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
     co_return;
   }
   const Path path = split(call.request.path);
-  if (!path.known) co_return respond_no_page(call, parts);
+  if (!path.known) co_return respond_path_not_found(call, parts);
   const bool is_root = path.group.empty() && path.version.empty();
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   const bool remote_group =
       remotes != nullptr && std::any_of(remotes->begin(), remotes->end(),
                                         [&](const aggregate::RemoteApi& remote) { return remote.group == path.group; });
   if (path.root == "apis" && !path.group.empty() && !remote_group && !call.registry->has_group(path.group)) {
-    co_return respond_no_page(call, parts);
+    co_return respond_path_not_found(call, parts);
   }
-  // What groups there are is said whatever the method is, as the aggregator of Kubernetes does it; its own group it
-  // serves as the other servers do theirs.
+  // Like Kubernetes' aggregator, group discovery ignores the method, except for the aggregator's own group.
   const bool any_method = path.root == "apis" && path.version.empty() && path.group != "apiregistration.k8s.io";
   const bool wrong_method = call.request.method != "GET" && !any_method;
   if (wrong_method && path.version.empty()) co_return respond_error(call, render::route_method_not_allowed());
@@ -145,7 +144,7 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
     type_name = "meta/v1.APIResourceList";
   }
   if (document.is_null()) {
-    if (!resource::Registry::Snapshot::is_builtin_group(path.group)) co_return respond_no_page(call, parts);
+    if (!call.registry->serves_builtin_group(path.group)) co_return respond_path_not_found(call, parts);
     co_return respond_error(call, render::route_not_found());
   }
   if (wrong_method) co_return respond_error(call, render::route_method_not_allowed());

@@ -1,4 +1,4 @@
-// The function of each verb. Private to the module.
+// The handler of each verb. Private to the module.
 #pragma once
 
 #include "verbs/verbs.h"
@@ -16,12 +16,12 @@ Task<void> serve_delete_collection(call::Call& call, write::Writer& writer);
 Task<void> serve_discovery(call::Call& call, const Parts& parts);
 Task<void> serve_openapi(call::Call& call, const Parts& parts);
 
-// For an unknown path: not found, unless what custom resources define may not be served yet. A client that
-// gets a 404 concludes that the objects it knows there were deleted.
-void respond_no_page(call::Call& call, const Parts& parts);
+// For an unknown path: 404, or 503 as long as some custom resources may not be served yet, because a client that gets a
+// 404 concludes that its objects there were deleted.
+void respond_path_not_found(call::Call& call, const Parts& parts);
 
-// The end of every create, update and patch: the object as the client asked for it, or the error. What a definition
-// defines is served before its writer hears of it.
-Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written);
+// Ends every create, update and patch: responds with the object as requested, or with the error. After a write of a
+// CRD, blocks the response until the API it defines is being served.
+Task<void> respond_to_write(call::Call& call, const Parts& parts, Result<write::Written> written);
 
 }  // namespace holdfast::verbs

@@ -1,4 +1,4 @@
-// pods/eviction: a deletion that asks the PodDisruptionBudget of the pod first.
+// pods/eviction: a deletion that is subject to the PodDisruptionBudget of the pod.
 //
 //   budget found -> checked and counted down (its status) -> condition DisruptionTarget on the pod -> deleted
 //
@@ -16,7 +16,7 @@
 namespace holdfast::verbs {
 namespace {
 
-// Evictions that no controller has confirmed; beyond this something is wrong with it.
+// Limit on evictions not yet observed by the controller; beyond it, something is wrong with the controller.
 constexpr size_t kMostDisruptedPods = 2000;
 
 Error no_disruption(std::string why, int32_t retry_after_seconds) {
@@ -55,7 +55,7 @@ bool ignores_budgets(const Value& pod) {
          !pod.text_at("metadata", "deletionTimestamp").empty();
 }
 
-// Whether the budget lets one more pod go.
+// Whether the budget allows one more disruption.
 Result<Unit> check_budget(const Value& budget) {
   const std::string name(budget.text_at("metadata", "name"));
   const auto number = [&](std::string_view key) { return budget.int_at_or(0, "status", key); };
@@ -83,7 +83,7 @@ Result<Unit> check_budget(const Value& budget) {
   return no_disruption(std::move(why), 0);
 }
 
-// The conditions with this one in its place, or behind the others; it keeps its time while its status stays.
+// Replaces or appends a condition; lastTransitionTime is kept if the status stays the same.
 Value with_condition(Arena& arena, const Value& object, std::string_view type, std::string_view status,
                      std::span<const Member> rest, std::string_view now) {
   const Value* before = condition_of(object, type);
@@ -142,7 +142,7 @@ Task<Result<write::NextObject>> mark_pod(call::Call& call, const request::Delete
   co_return write::NextObject{draft.value(), live->managed};
 }
 
-// The budgets of the pod's namespace that select it, by name.
+// Names of the budgets in the pod's namespace that select it.
 Task<Result<std::vector<std::string>>> budgets_of(call::Call& call, const resource::Served& budgets, const Value& pod) {
   Result<cache::Snapshot> snapshot = co_await budgets.storage->cache().consistent(call.executor());
   if (!snapshot) co_return snapshot.take_error();
@@ -159,7 +159,7 @@ Task<Result<std::vector<std::string>>> budgets_of(call::Call& call, const resour
   co_return names;
 }
 
-// Asks the budget. True: the pod must not change until it is deleted.
+// Consults the budget. True if the pod must not change until it is deleted.
 Task<Result<bool>> pass_budget(call::Call& call, write::Writer& writer, const Value& pod, bool dry_run) {
   const resource::Served* budgets = call.registry->find("policy", "v1", "poddisruptionbudgets");
   if (budgets == nullptr || budgets->storage == nullptr) co_return false;

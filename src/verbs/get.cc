@@ -1,4 +1,4 @@
-// GET of one object, and of the subresources that show one.
+// GET of one object, and of subresources that return one.
 #include "base/api_error.h"
 #include "base/text.h"
 #include "call/call.h"
@@ -21,19 +21,19 @@ Result<std::optional<Revision>> parse_revision(std::string_view text) {
 
 Error as_read_error(const call::Call& call, std::string_view name, Error error) {
   if (error.reason != Reason::StoreReadError) return error;
-  // Kubernetes names the key without the prefix that its store adds.
+  // Kubernetes reports the key without the prefix added by its store.
   const std::string key = call.storage().key(call.storage().short_key(call.ns(), name));
   return corrupt_object(std::string_view(key).substr(call.settings.registry_prefix.size()), error.message);
 }
 
-bool reads_like_the_store(const call::Call& call) {
+bool bypasses_watch_cache(const call::Call& call) {
   return !call.settings.watch_cache || !call.served->rules->watch_cached;
 }
 
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision) {
   resource::Storage& storage = call.storage();
   const std::string key = storage.short_key(call.ns(), name);
-  if (!revision || reads_like_the_store(call)) {
+  if (!revision || bypasses_watch_cache(call)) {
     Result<cache::Cache::Latest> latest = co_await storage.cache().latest(key, call.executor());
     if (!latest) co_return as_read_error(call, name, latest.take_error());
     if (revision && *revision > latest->revision) {
@@ -57,14 +57,14 @@ bool is_readable(call::Call& call, std::string_view body) {
   return call.storage().codec().tree(call.arena, call.arena.copy(body)).ok();
 }
 
-bool is_long_to_show(const call::Call& call, size_t bytes) {
-  // Bytes are copied or transcoded; YAML is made from a tree, and looked at for what must be quoted.
+bool is_slow_to_render(const call::Call& call, size_t bytes) {
+  // JSON and Protobuf are copied or transcoded; YAML is built from a tree, and strings are checked for quoting.
   return call.view.accepted.format == request::Format::Yaml ? bytes * 2 >= call::kLongBytes
                                                             : bytes / 4 >= call::kLongBytes;
 }
 
 Task<void> serve_get(call::Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   if (call.served->storage == nullptr) {
     co_await serve_component_status(call);
@@ -72,6 +72,9 @@ Task<void> serve_get(call::Call& call) {
   }
   if (call.query.has("export") && request::query_bool(call.query.get("export"))) {
     co_return respond_error(call, bad_request("the export parameter, deprecated since v1.14, is no longer supported"));
+  }
+  if (const Result<Unit> good = kinds::check_path_name(call.info.name); !good) {
+    co_return respond_error(call, good.error());
   }
   Result<std::optional<Revision>> revision = parse_revision(call.query.get("resourceVersion"));
   if (!revision) co_return respond_error(call, revision.error());
@@ -87,16 +90,16 @@ Task<void> serve_get(call::Call& call) {
     co_return;
   }
   const store::Blob body = (*entry)->body(cache::Entry::Use::Hot);
-  // Protobuf without owners is the cached body itself: it leaves without being copied.
+  // Protobuf without managedFields is the cached body itself and is sent without copying.
   const request::Accepted& accepted = call.view.accepted;
   if (accepted.format == request::Format::Protobuf && accepted.form == request::Form::Object &&
       call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored &&
       !recorded_view(call)) {
     co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(request::Format::Protobuf));
   }
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, *body);
+  Result<Unit> prepared = co_await custom::convert_for_view(call, *body);
   if (!prepared) co_return respond_error(call, prepared.error());
-  if (is_long_to_show(call, body->size())) co_await leave_loop(call);
+  if (is_slow_to_render(call, body->size())) co_await leave_loop(call);
   Result<std::string> rendered = render_object(call.view, source_of(call.arena, call.view, **entry, *body));
   if (!rendered && !is_readable(call, *body)) {
     const Error error = cache::undecodable((*entry)->revision(), rendered.error().message);

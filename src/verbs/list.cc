@@ -1,4 +1,4 @@
-// LIST: which revision, which page, then a stream of items whose memory does not grow with the list.
+// LIST: selects the revision and page, then streams the items in constant memory.
 #include <algorithm>
 #include <iterator>
 
@@ -18,16 +18,16 @@
 namespace holdfast::verbs {
 namespace {
 
-// A list larger than this leaves in pieces of this size.
+// Larger lists are sent in chunks of this size.
 constexpr size_t kChunkBytes = 128 << 10;
 
-// The snapshot that resourceVersion and resourceVersionMatch ask for, and whether `limit` counts.
+// The snapshot selected by resourceVersion and resourceVersionMatch, and whether `limit` applies.
 struct Chosen {
   cache::Snapshot snapshot;
   bool honours_limit = true;
 };
 
-// `single`: of one object by its name, which has no pages.
+// `single`: one object by name, which is not paged.
 Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOptions& options, bool single) {
   cache::Cache& cache = call.storage().cache();
   Result<std::optional<Revision>> revision = parse_revision(options.resource_version);
@@ -36,8 +36,8 @@ Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOption
   // A limit without resourceVersionMatch means Exact for compatibility (ShouldDelegateList, ValidateListOptions).
   const bool legacy = options.resource_version_match.empty() && options.limit > 0 && asked.value != 0;
   const bool exact = options.resource_version_match == "Exact" || (legacy && !single);
-  // The watch cache does not have single objects at an exact revision: the store answers there as well.
-  const bool from_store = reads_like_the_store(call) || (single && (exact || legacy));
+  // The watch cache does not serve single objects at an exact revision; upstream goes to the store for those.
+  const bool from_store = bypasses_watch_cache(call) || (single && (exact || legacy));
   if (!*revision || (from_store && !exact)) {
     Result<cache::Snapshot> snapshot = co_await cache.consistent(call.executor());
     if (!snapshot) co_return snapshot.take_error();
@@ -50,7 +50,7 @@ Task<Result<Chosen>> choose_snapshot(call::Call& call, const request::ListOption
     if (!snapshot) co_return snapshot.take_error();
     co_return Chosen{std::move(*snapshot), false};
   }
-  if (from_store) {  // Which does not wait for a revision of the future.
+  if (from_store) {  // Fails for future revisions instead of waiting.
     Result<Revision> current = co_await cache.store_revision(call.executor());
     if (!current) co_return current.take_error();
     if (asked > *current) co_return too_large_resource_version(asked.value, current->value, 0);
@@ -78,18 +78,17 @@ Task<Result<cache::Snapshot>> continue_snapshot(call::Call& call, const request:
   co_return snapshot;
 }
 
-// A page of objects with these fields in the requested version. They are converted a part at a time, until the page is
-// full.
+// A page of objects that match these fields in the requested version, converted in batches until the page is full.
 Task<Result<cache::ListPage>> list_converted(call::Call& call, const cache::Snapshot& snapshot,
                                              cache::ListRequest request, const std::vector<ConvertedField>& fields) {
   constexpr uint64_t kAtOnce = 500;
   const uint64_t limit = std::exchange(request.limit, kAtOnce);
   cache::ListPage found;
   while (true) {
-    call.held.clear();  // What the part before needed.
+    call.held.clear();  // Conversions of the previous batch.
     cache::ListPage part = snapshot.list(request);
     std::move(part.unreadable.begin(), part.unreadable.end(), std::back_inserter(found.unreadable));
-    Result<Unit> prepared = co_await custom::prepare_to_show(call, part.entries);
+    Result<Unit> prepared = co_await custom::convert_for_view(call, part.entries);
     if (!prepared) co_return prepared.take_error();
     for (size_t i = 0; i < part.entries.size(); ++i) {
       if (!has_fields(call, *part.entries[i], fields)) continue;
@@ -105,15 +104,15 @@ Task<Result<cache::ListPage>> list_converted(call::Call& call, const cache::Snap
   }
 }
 
-// What a list needs is scattered in memory. While one item is rendered, the next ones are prefetched: each step
-// needs what the one before it brought.
+// Entries are scattered in memory, so the next ones are prefetched while one is rendered; each step depends on data
+// fetched by the previous one.
 void fetch_ahead(const std::vector<cache::EntryRef>& entries, size_t at) {
   if (at + 6 < entries.size()) __builtin_prefetch(entries[at + 6].get());
   if (at + 4 < entries.size()) entries[at + 4]->fetch();
   if (at + 2 < entries.size()) entries[at + 2]->ownership().fetch();
 }
 
-// A whole list as JSON. The view is one of JSON that is not indented.
+// Renders a whole list as JSON. The view must be compact JSON.
 Result<std::string> render_json(const render::View& view, render::ListHead head,
                                 const std::vector<cache::EntryRef>& entries) {
   render::ListRenderer renderer(view, std::move(head), entries.size());
@@ -127,7 +126,7 @@ Result<std::string> render_json(const render::View& view, render::ListHead head,
   return json;
 }
 
-// Renders what a stream cannot carry in pieces: Tables as YAML.
+// Renders responses that cannot be streamed: Tables as YAML.
 Result<std::string> render_whole(const render::View& view, render::ListHead head,
                                  const std::vector<cache::EntryRef>& entries) {
   render::View plain = view;
@@ -138,18 +137,17 @@ Result<std::string> render_whole(const render::View& view, render::ListHead head
   Arena arena;
   Result<Value> tree = codec::decode_json(arena, *json);
   if (!tree) return tree.take_error();
-  return render::encode_answer(*tree, nullptr, view.accepted.format, view.accepted.pretty);
+  return render::encode_response(*tree, nullptr, view.accepted.format, view.accepted.pretty);
 }
 
-// Why an item cannot be shown.
+// The error for an item that cannot be rendered.
 Error item_error(call::Call& call, const cache::Entry& entry, Error error) {
   if (is_readable(call, *entry.body())) return error;
   const cache::Unreadable item{std::string(entry.key()), cache::undecodable(entry.revision(), error.message).message};
   return unreadable_items(call, {&item, 1});
 }
 
-// Rows of FlowSchemas are in the order in which requests are matched (printFlowSchemaList); everything else is printed
-// as it is listed.
+// Rows of FlowSchemas are sorted in matching order (printFlowSchemaList); all others keep the list order.
 void sort_rows(const call::Call& call, std::vector<cache::EntryRef>& entries) {
   const types::Resource& resource = *call.served->resource;
   if (call.view.accepted.form != request::Form::Table || resource.kind != "FlowSchema" || call.served->custom) return;
@@ -160,7 +158,7 @@ void sort_rows(const call::Call& call, std::vector<cache::EntryRef>& entries) {
     Result<Value> tree = call.storage().codec().tree(arena, *body);
     ranked.emplace_back(tree ? tree->int_at_or(0, "spec", "matchingPrecedence") : 0, std::move(entry));
   }
-  // They are listed by name.
+  // Stable, because the entries are already sorted by name.
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < entries.size(); ++i) entries[i] = std::move(ranked[i].second);
 }
@@ -184,7 +182,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
         call, Error{Reason::NotAcceptable, "you requested PartialObjectMetadata, but the requested object is a list (" +
                                                render::go_struct(*call.served->resource->type, "List") + ")"});
   }
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, listed.entries);
+  Result<Unit> prepared = co_await custom::convert_for_view(call, listed.entries);
   if (!prepared) co_return respond_error(call, prepared.error());
   sort_rows(call, listed.entries);
   const render::View& view = call.view;
@@ -194,7 +192,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (recorded || in_one_piece) {
     size_t bytes = 0;
     for (const cache::EntryRef& entry : listed.entries) bytes += entry->body_bytes();
-    if (is_long_to_show(call, bytes)) co_await leave_loop(call);
+    if (is_slow_to_render(call, bytes)) co_await leave_loop(call);
   }
   if (recorded) record_response(call, render_json(*recorded, listed.head, listed.entries));
   if (in_one_piece) {
@@ -214,7 +212,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (view.accepted.pretty && format == request::Format::Json) indenter.emplace();
   const auto take_chunk = [&] {
     std::string taken = std::exchange(chunk, {});
-    chunk.reserve(kChunkBytes + kChunkBytes / 4);  // The last item overshoots; growing would copy.
+    chunk.reserve(kChunkBytes + kChunkBytes / 4);  // The last item may exceed the chunk size; avoid a reallocation.
     if (!indenter) return taken;
     std::string indented;
     indented.reserve(taken.size() * 2);
@@ -226,7 +224,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   for (size_t i = 0; i < listed.entries.size(); ++i) {
     fetch_ahead(listed.entries, i);
     cache::EntryRef entry = std::move(listed.entries[i]);
-    if (is_long_to_show(call, entry->body_bytes())) co_await leave_loop(call);
+    if (is_slow_to_render(call, entry->body_bytes())) co_await leave_loop(call);
     Result<Unit> added = renderer.item(*entry, chunk);
     if (!added && !started) co_return respond_error(call, item_error(call, *entry, added.take_error()));
     if (call.left_loop() && !call.request.loop().in_thread()) co_await return_to_loop(call);
@@ -250,7 +248,10 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (written) call.response.end();
 }
 
-Result<Selection> resolve_selector(const call::Call& call, const request::ListQuery& query) {
+Result<Selection> resolve_selector(const call::Call& call) {
+  const Result<request::ListQuery>& decoded = call.request_info.list();
+  if (!decoded) return decoded.error();
+  const request::ListQuery& query = *decoded;
   Selection selection;
   cache::Selector& selector = selection.stored;
   selector.labels = query.labels;
@@ -270,8 +271,9 @@ Result<Selection> resolve_selector(const call::Call& call, const request::ListQu
   }
   Result<std::vector<cache::FieldRequirement>> fields = resolve_fields(query.fields, selectable);
   if (!fields) return fields.take_error();
-  // The cache has the fields of the stored version.
-  const bool converts = call.served->object_rules->asks_to_convert() && call.served->resource != call.served->stored;
+  // The cache only has the fields of the stored version.
+  const bool converts =
+      call.served->object_rules->converts_by_webhook() && call.served->resource != call.served->stored;
   for (cache::FieldRequirement& field : *fields) {
     if (converts && field.field >= 0) {
       const std::string_view path = selectable.names[static_cast<size_t>(field.field)];
@@ -283,7 +285,7 @@ Result<Selection> resolve_selector(const call::Call& call, const request::ListQu
   if (call.info.legacy_watch && !call.info.name.empty()) {
     if (selector.fields.empty()) {
       selector.fields.push_back({cache::FieldRequirement::kName, true, std::string(call.info.name)});
-    } else if (request::name_demanded(selector.fields) != call.info.name) {
+    } else if (request::required_name(selector.fields) != call.info.name) {
       return bad_request("fieldSelector metadata.name doesn't match requested name");
     }
   }
@@ -305,7 +307,7 @@ bool has_fields(const call::Call& call, const cache::Entry& entry, const std::ve
 
 Task<Result<std::vector<cache::EntryRef>>> with_fields(call::Call& call, std::vector<cache::EntryRef> entries,
                                                        const std::vector<ConvertedField>& fields) {
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, entries);
+  Result<Unit> prepared = co_await custom::convert_for_view(call, entries);
   if (!prepared) co_return prepared.take_error();
   std::erase_if(entries, [&](const cache::EntryRef& entry) { return !has_fields(call, *entry, fields); });
   co_return std::move(entries);
@@ -319,8 +321,8 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
   cache::Snapshot snapshot;
   std::string page_revision;
   bool honours_limit = true;
-  // One object by its name has no pages.
-  const bool single = request::name_demanded(request.selector.fields).has_value() &&
+  // A single object by name is not paged.
+  const bool single = request::required_name(request.selector.fields).has_value() &&
                       (!call.served->resource->namespaced || !call.ns().empty());
   if (!options.continue_token.empty()) {
     Result<request::ContinueToken> token = request::decode_continue(options.continue_token);
@@ -331,7 +333,7 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
     Result<cache::Snapshot> found = co_await continue_snapshot(call, *token);
     if (!found) co_return found.take_error();
     snapshot = std::move(*found);
-    honours_limit = options.resource_version != "0" || reads_like_the_store(call);
+    honours_limit = options.resource_version != "0" || bypasses_watch_cache(call);
     request.from = scope + token->start;
     page_revision =
         std::to_string(token->revision < 0 ? snapshot.revision().value : static_cast<uint64_t>(token->revision));
@@ -363,17 +365,16 @@ Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& 
 }
 
 Task<void> serve_list(call::Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   if (call.served->storage == nullptr) {
     co_await serve_component_statuses(call);
     co_return;
   }
-  const Result<request::ListQuery>& query = call.request_info.list();
-  if (!query) co_return respond_error(call, query.error());
-  Result<Selection> selection = resolve_selector(call, *query);
+  Result<Selection> selection = resolve_selector(call);
   if (!selection) co_return respond_error(call, selection.error());
-  Result<Listed> listed = co_await list_entries(call, query->options, std::move(*selection));
+  const request::ListOptions& options = call.request_info.list()->options;
+  Result<Listed> listed = co_await list_entries(call, options, std::move(*selection));
   if (!listed) co_return respond_error(call, listed.error());
   co_await stream_list(call, std::move(*listed));
 }

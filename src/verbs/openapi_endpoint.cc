@@ -27,14 +27,14 @@ std::vector<openapi::Served> served_of(const resource::Registry::Snapshot& regis
   return all;
 }
 
-// The group of a custom resource's path, "apis/GROUP/VERSION"; empty: it is another path.
+// The group in a custom resource's path, "apis/GROUP/VERSION"; empty for other paths.
 std::string_view custom_group(std::string_view path) {
   if (!path.starts_with("apis/")) return {};
   const std::string_view group = path.substr(5, path.find('/', 5) - 5);
   return resource::Registry::Snapshot::is_builtin_group(group) ? std::string_view() : group;
 }
 
-// What the document of a custom group version is made of, in a number that is never 0.
+// Fingerprint of the input of a custom group version's document; never 0.
 uint64_t fingerprint_of(std::span<const openapi::Served> of_group) {
   uint64_t all = 1;
   const auto add = [&all](std::string_view text) { all = hash_bytes(text, all); };
@@ -60,7 +60,7 @@ std::vector<openapi::Served> of_group(std::span<const openapi::Served> all, std:
   return found;
 }
 
-// Other servers' v2 documents; trees in `arena`.
+// The v2 documents of other servers, decoded into `arena`.
 std::vector<openapi::Remote> documents_of(Arena& arena, const aggregate::RemoteApis* remotes) {
   std::vector<openapi::Remote> all;
   if (remotes == nullptr) return all;
@@ -73,7 +73,7 @@ std::vector<openapi::Remote> documents_of(Arena& arena, const aggregate::RemoteA
   return all;
 }
 
-// Whether a clause of Accept takes one of these types; nothing asked takes anything.
+// Whether Accept allows one of these types; a missing header allows all.
 bool accepts(const call::Call& call, std::initializer_list<std::string_view> types) {
   const std::string_view accept = call.request.headers.get("accept");
   if (accept.empty()) return true;
@@ -87,7 +87,7 @@ bool accepts(const call::Call& call, std::initializer_list<std::string_view> typ
   return false;
 }
 
-// Whether Accept names the Protobuf form of v2 or v3 before JSON.
+// Whether Accept prefers the Protobuf form of v2 or v3 over JSON.
 bool prefers_protobuf(const call::Call& call, std::string_view version) {
   const std::string known = "com.github.proto-openapi.spec." + std::string(version);
   for (const request::AcceptClause& clause : request::parse_accept(call.request.headers.get("accept"))) {
@@ -209,7 +209,7 @@ OpenApiDocuments::DocumentRef OpenApiDocuments::converted(const aggregate::Remot
 OpenApiDocuments::DocumentRef OpenApiDocuments::v3(const resource::Registry::Snapshot& registry, const Gates& gates,
                                                    std::string_view path, const aggregate::RemoteApis* remotes) {
   for (const aggregate::RemoteApi& remote : remotes == nullptr ? aggregate::RemoteApis{} : *remotes) {
-    if (!remote.has_v2_alone() || path != v3_path_of(remote)) continue;
+    if (!remote.has_only_v2() || path != v3_path_of(remote)) continue;
     const std::lock_guard lock(mutex_);
     return converted(remote);
   }
@@ -249,7 +249,7 @@ std::string OpenApiDocuments::v3_index(const resource::Registry::Snapshot& regis
   Arena arena;
   for (const aggregate::RemoteApi& remote : remotes == nullptr ? aggregate::RemoteApis{} : *remotes) {
     const std::string path = v3_path_of(remote);
-    if (remote.has_v2_alone()) {
+    if (remote.has_only_v2()) {
       const std::lock_guard lock(mutex_);
       if (const DocumentRef document = converted(remote)) {
         urls.insert_or_assign(path, "/openapi/v3/" + path + "?hash=" + document->hash);
@@ -299,7 +299,7 @@ Task<void> serve_openapi(call::Call& call, const Parts& parts) {
   if (path == "/openapi/v2") co_return serve_v2(call, parts);
   if (path == "/openapi/v3") co_return serve_v3(call, parts, "");
   if (path.starts_with("/openapi/v3/")) co_return serve_v3(call, parts, path.substr(12));
-  respond_no_page(call, parts);
+  respond_path_not_found(call, parts);
 }
 
 }  // namespace holdfast::verbs

@@ -1,4 +1,4 @@
-// /openapi/v2 and /openapi/v3: documents made on demand, and kept for a while.
+// /openapi/v2 and /openapi/v3: documents built on demand and cached.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace holdfast::verbs {
 
-// The documents made so far. Those of built-in groups never change; those of custom ones live as long as what they are
-// made of. Thread-safe.
+// A cache of documents. Those of built-in groups never change; those of custom groups are valid until their resources
+// change. Thread-safe.
 class OpenApiDocuments {
  public:
   struct Document {
@@ -23,30 +23,30 @@ class OpenApiDocuments {
   };
   using DocumentRef = std::shared_ptr<const Document>;
 
-  // Null when there is no such path ("apis/apps/v1").
+  // Null if the path ("apis/apps/v1") does not exist.
   DocumentRef v3(const resource::Registry::Snapshot& registry, const Gates& gates, std::string_view path,
                  const aggregate::RemoteApis* remotes);
-  // `remotes` (null: there are none) with their group versions.
+  // Includes the group versions of `remotes`, which may be null.
   std::string v3_index(const resource::Registry::Snapshot& registry, const Gates& gates,
                        const aggregate::RemoteApis* remotes);
-  // `version` identifies a state of registry and remotes.
+  // `version` identifies the state of registry and remotes.
   DocumentRef v2(const resource::Registry::Snapshot& registry, uint64_t version, const Gates& gates,
                  const aggregate::RemoteApis* remotes);
   std::string v2_protobuf(const resource::Registry::Snapshot& registry, const Gates& gates,
                           const aggregate::RemoteApis* remotes);
 
  private:
-  // Large, and asked for in bursts: only the few that were used last are kept.
+  // Documents are large and requested in bursts, so only the few most recently used are kept.
   static constexpr size_t kKeptDocuments = 6;
   struct Kept {
     DocumentRef document;
-    uint64_t version = 0;  // Of what it was made of; 0: of a built-in group, which never changes.
+    uint64_t version = 0;  // Version of its input; 0 for a built-in group, which never changes.
     uint64_t used = 0;
   };
-  DocumentRef find(std::string_view path, uint64_t version);  // Null: not kept.
+  DocumentRef find(std::string_view path, uint64_t version);  // Null if not cached.
   DocumentRef make_v3(std::span<const openapi::Served> served, const Gates& gates, std::string_view path,
                       uint64_t version);
-  // Of a server that has v2 alone; null when that cannot be read.
+  // For a server that only has v2; null if its document cannot be decoded.
   DocumentRef converted(const aggregate::RemoteApi& remote);
   void keep(std::string path, DocumentRef document, uint64_t version);
 
@@ -57,7 +57,7 @@ class OpenApiDocuments {
     uint64_t version = 0;
     std::string hash;
   };
-  std::map<std::string, Hash, std::less<>> hashes_;  // Of v3 documents, kept or not: the index needs all of them.
+  std::map<std::string, Hash, std::less<>> hashes_;  // Of all v3 documents, cached or not; needed for the index.
 };
 
 }  // namespace holdfast::verbs

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "call/call.h"
 #include "codec/codec.h"
@@ -21,14 +23,8 @@
 namespace holdfast::verbs {
 namespace {
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
-  return out;
-}
-
-// What Kubernetes reads a JSON patch into, []jsonPatchOp: members that it does not know, or that are there twice, are
-// findings of field validation.
+// The type Kubernetes decodes JSON patches into, []jsonPatchOp. Unknown and duplicate members are field validation
+// errors.
 const types::Type& json_patch_type() {
   static constexpr types::Type kText{.shape = types::Shape::String}, kAny{.shape = types::Shape::Any};
   static constexpr types::Field kFields[] = {{.name = "from", .type = &kText},
@@ -59,35 +55,14 @@ std::string non_string_member_error(const Value& patch) {
 
 bool is_integral(const Value& value) { return value.is_double() && std::floor(value.as_double()) == value.as_double(); }
 
-// Whether a double with an integral value stands in an integer's place.
+// Whether a double with an integral value is used where the type has an integer.
 bool has_integral_double(const types::Type& type, const Value& value) {
-  switch (type.shape) {
-    case types::Shape::Int32:
-    case types::Shape::Int64:
-      return is_integral(value);
-    case types::Shape::List:
-      if (!value.is_list() || type.element == nullptr) return false;
-      return std::any_of(value.items().begin(), value.items().end(),
-                         [&](const Value& item) { return has_integral_double(*type.element, item); });
-    case types::Shape::Map:
-    case types::Shape::Struct: {
-      if (!value.is_map()) return false;
-      for (const Member& member : value.members()) {
-        const types::Type* inner = type.element;
-        if (type.shape == types::Shape::Struct) {
-          const types::Field* field = types::find_member(type, member.key);
-          inner = field == nullptr ? nullptr : field->type;
-        }
-        if (inner != nullptr && has_integral_double(*inner, member.value)) return true;
-      }
-      return false;
-    }
-    default:
-      return false;
-  }
+  return write::find_scalar(type, value, [](types::Shape shape, const Value& scalar) {
+           return (shape == types::Shape::Int32 || shape == types::Shape::Int64) && is_integral(scalar);
+         }) != nullptr;
 }
 
-// Integral doubles as raw text with a fraction.
+// Formats integral doubles as raw text with a fraction.
 Value with_written_doubles(Arena& arena, const Value& value) {
   if (is_integral(value)) {
     return Value::raw(arena.copy(codec::float_text(value.as_double(), codec::FloatText::Json) + ".0"));
@@ -105,7 +80,7 @@ Value with_written_doubles(Arena& arena, const Value& value) {
   return value;
 }
 
-// A document without apiVersion is read into Kubernetes' own structs, which have none of the names of the API.
+// Without apiVersion, a document is decoded into Kubernetes' internal structs, which have no JSON names.
 Error without_version(call::Call& call, const Value& patched, request::FieldValidation validation,
                       const std::function<Error(const std::string&)>& refused) {
   std::vector<std::string> findings;
@@ -114,7 +89,7 @@ Error without_version(call::Call& call, const Value& patched, request::FieldVali
     findings.push_back("unknown field " + go_quote(member.key));
   }
   std::sort(findings.begin(), findings.end());
-  if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+  if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + join(findings, ", "));
   if (validation == request::FieldValidation::Warn) {
     for (const std::string& finding : findings) call.warnings.add(finding);
   }
@@ -147,7 +122,7 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
   Result<Value> value = codec::decode_json(call.arena, bytes, {.duplicates = &duplicates, .error = &error});
   if (!value) {
     if (type == request::PatchType::Merge && !checks) return bad_request("Invalid JSON Patch");
-    // Only the values of operations are read as numbers, so a number that is too large is one of them.
+    // Only operation values are decoded as numbers, so an out-of-range number must be one of them.
     if (type == request::PatchType::Json && checks &&
         codec::decode_json(call.arena, bytes, {.keep_huge_numbers = true}).ok()) {
       return bad_request(prefix + "json: cannot unmarshal number " + std::string(number_before(bytes, error.offset)) +
@@ -176,8 +151,8 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
       }
     }
     for (const Value& operation : patch.value.items()) {
-      patch.sees_ownership = patch.sees_ownership || reaches_ownership(operation.text_at("path")) ||
-                             (operation.has("from") && reaches_ownership(operation.text_at("from")));
+      patch.accesses_managed_fields = patch.accesses_managed_fields || reaches_ownership(operation.text_at("path")) ||
+                                      (operation.has("from") && reaches_ownership(operation.text_at("from")));
     }
   } else {
     if (!value->is_map() && !value->is_null()) {
@@ -191,12 +166,14 @@ Result<DecodedPatch> decode_patch(call::Call& call, request::PatchType type, std
     patch.findings = duplicates;
     const Value* metadata = patch.value.find("metadata");
     if (metadata != nullptr && metadata->is_map()) {
-      patch.sees_ownership = metadata->has("managedFields") || metadata->has("$patch") || metadata->has("$retainKeys");
+      patch.accesses_managed_fields =
+          metadata->has("managedFields") || metadata->has("$patch") || metadata->has("$retainKeys");
       for (const Member& member : metadata->members()) {
-        patch.sees_ownership = patch.sees_ownership || member.key.find("managedFields") != std::string_view::npos;
+        patch.accesses_managed_fields =
+            patch.accesses_managed_fields || member.key.find("managedFields") != std::string_view::npos;
       }
     } else {
-      patch.sees_ownership = metadata != nullptr || patch.value.has("$patch");
+      patch.accesses_managed_fields = metadata != nullptr || patch.value.has("$patch");
     }
   }
   if (!checks) patch.findings.clear();
@@ -207,7 +184,7 @@ Value with_visible_ownership(Arena& arena, const Value& object, const ownership:
   std::vector<ownership::ManagedEntry> entries = resource::stored_entries(arena, managed, custom);
   Value list = resource::managed_fields_value(arena, entries);
   if (list.is_null()) return object;
-  // Patches look into fieldsV1: the raw text becomes a tree.
+  // Patches may access fieldsV1, so the raw text is parsed into a tree.
   ListBuilder opened(arena);
   for (const Value& item : list.items()) {
     const Value* fields = item.find("fieldsV1");
@@ -243,7 +220,7 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
   call.document = patched;
   const bool strategic = patch.type == request::PatchType::Strategic;
   const auto refused = [&](const std::string& why) {
-    const std::string text = strategic             ? patch::go_print(shown())
+    const std::string text = strategic             ? codec::go_text(shown())
                              : call.served->custom ? codec::encode_json_sorted(shown())
                                                    : codec::encode_json(shown());
     return invalid({"", ""}, "", {field_invalid_text("patch", text, why)});
@@ -252,7 +229,7 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
     std::vector<std::string> findings = patch.findings;
     const bool reports = validation != request::FieldValidation::Ignore;
     std::vector<std::string> unknown;
-    if (std::string why = write::why_no_kind(patched); !why.empty()) return refused(why);
+    if (std::string why = write::missing_kind_error(patched); !why.empty()) return refused(why);
     if (patched.text_at("apiVersion").empty()) {
       return internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'");
     }
@@ -261,7 +238,8 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
     if (!object) return refused(object.error().message);
     findings.insert(findings.end(), unknown.begin(), unknown.end());
     if (!reports || findings.empty()) return object;
-    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    if (validation == request::FieldValidation::Strict)
+      return refused("strict decoding error: " + join(findings, ", "));
     for (const std::string& finding : findings) call.warnings.add(finding);
     return object;
   }
@@ -271,26 +249,28 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
     if (!converted) return refused(converted.error().message);
     tree = *converted;
   } else {
-    if (const std::string why = write::why_patched_to_another_kind(arena, patched, expected); !why.empty())
-      return refused(why);
+    if (const std::string why = write::changed_kind_error(arena, patched, expected); !why.empty()) return refused(why);
     if (patched.text_at("apiVersion").empty()) return without_version(call, patched, validation, refused);
   }
-  // Overrides what the patch says of these.
+  // Overrides these members of the patch.
   if (tree.text_at("kind") != expected.kind) {
     tree = with_member(arena, tree, "kind", Value::string(expected.kind));
   }
   if (strategic) {
-    const std::string version = resource::api_version_of(expected.group, expected.version);
+    const std::string version = api_version_of(expected.group, expected.version);
     if (tree.text_at("apiVersion") != version) {
       tree = with_member(arena, tree, "apiVersion", Value::string(arena, version));
     }
   }
   codec::TypedReport report;
   using Errors = codec::TypedOptions::Errors;
-  codec::TypedOptions options{.gates = gates, .errors = strategic ? Errors::OfSingleValue : Errors::OfDocument};
+  using RawText = codec::TypedOptions::RawText;
+  codec::TypedOptions options{.gates = gates,
+                              .errors = strategic ? Errors::OfSingleValue : Errors::OfDocument,
+                              .raw_text = strategic ? RawText::Sorted : RawText::Compact};
   std::string text;
   if (!strategic && has_integral_double(type, tree)) {
-    // JSON that says 2.0 is no integer to Kubernetes: the error needs it as text.
+    // Kubernetes does not accept 2.0 as an integer; the error message needs the original text.
     text = codec::encode_json(with_written_doubles(arena, tree));
     Result<Value> again = codec::decode_json(arena, text);
     if (!again) return again.take_error();
@@ -303,11 +283,13 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
   if (validation != request::FieldValidation::Ignore && (report.has_unknown || !patch.findings.empty())) {
     std::vector<std::string> findings = patch.findings;
     if (report.has_unknown) {
-      for (std::string& finding : codec::strict_tree_errors(type, patched, gates)) {
+      const bool strategic = patch.type == request::PatchType::Strategic;
+      for (std::string& finding : codec::strict_tree_errors(type, patched, gates, strategic)) {
         findings.push_back(std::move(finding));
       }
     }
-    if (validation == request::FieldValidation::Strict) return refused("strict decoding error: " + joined(findings));
+    if (validation == request::FieldValidation::Strict)
+      return refused("strict decoding error: " + join(findings, ", "));
     for (const std::string& finding : findings) call.warnings.add(finding);
   }
   return object;
@@ -317,10 +299,10 @@ Result<Value> decode_patched(call::Call& call, const DecodedPatch& patch, const 
 
 Value shown_in_errors(Arena& arena, const DecodedPatch& patch, const Value& object, const ownership::Managed& managed,
                       bool custom, const types::Type& type) {
-  // The document has its managedFields, whether the patch looks at them or not.
+  // The document includes managedFields even if the patch does not use them.
   const Value whole = with_visible_ownership(arena, object, managed, custom);
   if (patch.type == request::PatchType::Strategic) {
-    return patch::left_of_strategic_patch(arena, whole, patch.value, type);
+    return patch::remaining_strategic_patch(arena, whole, patch.value, type);
   }
   Result<Value> patched = apply_patch(arena, patch, whole, type);
   return patched ? *patched : whole;
@@ -347,7 +329,7 @@ Task<Result<write::NextObject>> finish_change(call::Call& call, write::Writer& w
       call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
       write::NextObject{*placed, std::move(managed)}, live);
   if (!next) co_return next.take_error();
-  next->object = write::without_repeated_owners(call, next->object, true);
+  next->object = write::without_duplicate_owners(call, next->object, true);
   co_return next;
 }
 
@@ -359,22 +341,21 @@ Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writ
   const bool custom = call.served->custom;
   Value object = live->object;
   if (!custom && !object.same(live->stored)) {
-    // What was converted need not be in the order of its type, in which errors show it.
+    // A converted object may not have the member order of its type, which errors show.
     Result<Value> typed = codec::to_typed(arena, *resource.type, object, {.gates = &call.settings.gates});
     if (!typed) co_return typed.take_error();
     object = *typed;
   }
-  Result<Value> patched = apply_patch(
-      arena, patch, patch.sees_ownership ? with_visible_ownership(arena, object, live->managed, custom) : object,
-      *resource.type);
+  Result<Value> patched =
+      apply_patch(arena, patch,
+                  patch.accesses_managed_fields ? with_visible_ownership(arena, object, live->managed, custom) : object,
+                  *resource.type);
   if (!patched) co_return patched.take_error();
   const auto shown = [&] { return shown_in_errors(arena, patch, object, live->managed, custom, *resource.type); };
   Result<Value> typed = typed_from_patch(call, patch, *patched, shown, *resource.type, options);
   if (!typed) co_return typed.take_error();
   const std::string manager = write::manager_of(call, options);
-  Draft draft(arena, *typed);
-  call.served->object_rules->set_defaults(arena, draft.root());
-  const Value next = draft.value();
+  const Value next = call.served->object_rules->with_defaults(arena, *typed);
   Result<ownership::UpdateResult> owned =
       co_await custom::with_conversions(call, [&](resource::MissingConversions& missing) {
         return call.served->managers->at(endpoint).update(arena,
@@ -415,7 +396,7 @@ Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writ
   Value object = applied->object;
   if (live == nullptr || applied->changed) {
     if (!call.served->custom) {
-      // What was converted need not be spelled as decoding would.
+      // A converted object may not be in decoded form.
       const Value* read = live != nullptr && live->object.same(live->stored) ? &live->object : nullptr;
       Result<Value> typed = typed_from_config(call, object, config.value, *resource.type, read);
       if (!typed) co_return typed.take_error();
@@ -425,9 +406,7 @@ Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writ
       if (!typed) co_return typed.take_error();
       object = *typed;
     }
-    Draft draft(arena, object);
-    call.served->object_rules->set_defaults(arena, draft.root());
-    object = draft.value();
+    object = call.served->object_rules->with_defaults(arena, object);
   }
   if (live == nullptr) {
     Result<Unit> allowed = writer.authorize_create(call);
@@ -459,7 +438,7 @@ Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& write
   }
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
   if (!options) co_return options.take_error();
-  // A missing object is reported before an unreadable patch; the patch is decoded when it is first needed.
+  // A missing object is reported before an invalid patch, so the patch is decoded on first use.
   request.options = *options;
   const request::WriteOptions chosen = *options;
   std::optional<Result<DecodedPatch>> decoded;
@@ -480,7 +459,7 @@ Task<void> serve_patch(call::Call& call, const Parts& parts) {
   Result<request::PatchType> type =
       request::patch_type(call.request.headers.get("content-type"), call.served->custom, call.settings.gates);
   if (!type) co_return respond_error(call, type.error());
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
@@ -491,7 +470,7 @@ Task<void> serve_patch(call::Call& call, const Parts& parts) {
   }
   const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
   if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "patch"));
-  co_await answer_written(call, parts, co_await patch_object(call, parts.writer, *type, *bytes, *endpoint));
+  co_await respond_to_write(call, parts, co_await patch_object(call, parts.writer, *type, *bytes, *endpoint));
 }
 
 }  // namespace holdfast::verbs

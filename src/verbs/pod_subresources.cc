@@ -1,5 +1,5 @@
-// Subresources that are posted to: pods' binding and eviction (eviction.cc), service accounts' token
-// (token_request.cc); and a pod's log, which without a kubelet says only why there is none.
+// Subresources with POST: binding and eviction of pods (eviction.cc), token of service accounts (token_request.cc);
+// also the log of a pod, which only returns errors because there is no kubelet.
 #include "base/api_error.h"
 #include "render/status.h"
 #include "verbs/subresources.h"
@@ -9,14 +9,8 @@
 namespace holdfast::verbs {
 namespace {
 
-Value success_status(Arena& arena, int code) {
-  MapBuilder status(arena);
-  status.add("kind", Value::string("Status"));
-  status.add("apiVersion", Value::string("v1"));
-  status.add("metadata", Value::empty_map());
-  status.add("status", Value::string("Success"));
-  status.add("code", Value::integer(code));
-  return status.build();
+void respond_created(call::Call& call) {
+  respond_status(call, 201, with_member(call.arena, render::success_status(call.arena), "code", Value::integer(201)));
 }
 
 Task<Result<write::NextObject>> bind_live(call::Call& call, Value binding, const write::LiveObject* live) {
@@ -41,51 +35,44 @@ Task<Result<write::NextObject>> bind_live(call::Call& call, Value binding, const
 }
 
 Task<void> serve_binding(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
-  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
-  if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
-  if (!decoded) co_return respond_error(call, decoded.error());
-  Result<Value> placed = write::with_request_namespace(call, *decoded);
-  if (!placed) co_return respond_error(call, placed.error());
-  const bool legacy = call.subresource == nullptr;  // The older way: a POST to bindings.
-  if (legacy) call.info.name = call.arena.copy(placed->text_at("metadata", "name"));
-  if (placed->text_at("metadata", "name") != call.info.name) {
+  const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Create, bytes, format);
+  if (!body) co_return respond_error(call, body.error());
+  const bool legacy = call.subresource == nullptr;  // The legacy form: a POST to bindings.
+  const std::string_view name = body->object.text_at("metadata", "name");
+  if (legacy) call.info.name = call.arena.copy(name);
+  if (name != call.info.name) {
     co_return respond_error(call, bad_request("name in URL does not match name in Binding object"));
   }
   write::WriteRequest request;
-  request.options = *options;
+  request.options = body->options;
   request.as_is = true;
-  // A POST to a collection has no say in the uid, as in any other creation.
-  if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty() && !legacy) {
+  // As in any create, a POST to a collection ignores the uid.
+  if (const std::string_view uid = body->object.text_at("metadata", "uid"); !uid.empty() && !legacy) {
     request.uid = std::string(uid);
   }
-  Result<Value> admitted = co_await writer.admit_subresource(call, write::AdmissionOperation::Create, *options, *placed,
-                                                             Value::null(), true);
+  Result<Value> admitted = co_await writer.admit_subresource(call, write::AdmissionOperation::Create, body->options,
+                                                             body->object, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
   const Value binding = *admitted;
   if (legacy) call.served = call.registry->find("", "v1", "pods");
   Result<write::Written> written = co_await writer.write_object(
       call, std::move(request), [&](const write::LiveObject* live) { return bind_live(call, binding, live); });
   if (!written) co_return respond_error(call, written.error());
-  respond_status(call, 201, success_status(call.arena, 201));
+  respond_created(call);
 }
 
 Task<void> serve_eviction(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
-  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
-  if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
-  if (!decoded) co_return respond_error(call, decoded.error());
-  Result<Value> placed = write::with_request_namespace(call, *decoded);
-  if (!placed) co_return respond_error(call, placed.error());
-  if (placed->text_at("metadata", "name") != call.info.name) {
+  const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Create, bytes, format);
+  if (!body) co_return respond_error(call, body.error());
+  if (body->object.text_at("metadata", "name") != call.info.name) {
     co_return respond_error(call, bad_request("name in URL does not match name in Eviction object"));
   }
-  Result<Value> admitted = co_await writer.admit_subresource(call, write::AdmissionOperation::Create, *options, *placed,
-                                                             Value::null(), true);
+  Result<Value> admitted = co_await writer.admit_subresource(call, write::AdmissionOperation::Create, body->options,
+                                                             body->object, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
-  Result<Unit> evicted = co_await evict(call, writer, *admitted, options->dry_run);
+  Result<Unit> evicted = co_await evict(call, writer, *admitted, body->options.dry_run);
   if (!evicted) co_return respond_error(call, evicted.error());
-  respond_status(call, 201, success_status(call.arena, 201));
+  respond_created(call);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the reading verbs share.
+// Shared by the read verbs.
 #pragma once
 
 #include <optional>
@@ -12,59 +12,59 @@
 
 namespace holdfast::verbs {
 
-// A resourceVersion of a query; nothing when it is unset. An untyped error in the words of Kubernetes' versioner.
+// Parses the resourceVersion of a query; nullopt if unset. Untyped error with the message of Kubernetes' versioner.
 Result<std::optional<Revision>> parse_revision(std::string_view text);
 
-// Whether a resource is read as Kubernetes reads what it has no watch cache for: every read is as fresh as the store, a
-// limit always counts, and a future revision is an error at once. Events always, everything with --watch-cache=false.
-bool reads_like_the_store(const call::Call& call);
+// Whether the resource behaves as in Kubernetes without a watch cache: reads are as fresh as the store, a limit always
+// applies, and a future revision fails immediately. True for events, and for everything with --watch-cache=false.
+bool bypasses_watch_cache(const call::Call& call);
 
-// One object: as fresh as the store when `revision` is unset, at least that fresh otherwise (0: whatever there is).
+// Reads one object: as fresh as the store if `revision` is unset, otherwise at least that revision (0 for any).
 Task<Result<cache::EntryRef>> read_entry(call::Call& call, std::string_view name, std::optional<Revision> revision);
 
-// What a read of one object says when its stored value cannot be decoded; other errors as they are.
+// Converts the error for an object that cannot be decoded to that of a read; returns other errors unchanged.
 Error as_read_error(const call::Call& call, std::string_view name, Error error);
 
-// Whether a canonical body can be decoded. Values of the embedded store that enter the cache by copying
-// (docs/formats/at_rest.md) have not been decoded before they are first needed.
+// Whether a canonical body can be decoded. Values of the embedded store that are copied into the cache
+// (docs/formats/at_rest.md) are decoded only when first needed.
 bool is_readable(call::Call& call, std::string_view body);
 
-// Whether rendering so many bytes of objects in the form that was asked for keeps others on the loop waiting.
-bool is_long_to_show(const call::Call& call, size_t bytes);
+// Whether rendering this many bytes of objects in the requested form would block the loop for too long.
+bool is_slow_to_render(const call::Call& call, size_t bytes);
 
-// A field that an object has in the requested version, where a webhook makes that version.
+// A requirement on a field in the requested version, for kinds converted by a webhook.
 struct ConvertedField {
   std::string path;  // "spec.color"
   bool equal = true;
   std::string value;
 };
 
-// What a list or a watch selects: by what the cache has, and by what is known once the objects are converted.
+// The selector of a list or watch: the part evaluated by the cache, and the part evaluated on converted objects.
 struct Selection {
   cache::Selector stored;
   std::vector<ConvertedField> converted;
 };
 
-// What a list selects, once its options are known to be valid together. 422 for options that are not, 400 for fields
-// that the resource does not select by.
-Result<Selection> resolve_selector(const call::Call& call, const request::ListQuery& query);
+// The selector of the call's list or watch, after validating the combination of its options. 422 for invalid
+// combinations, 400 for options that cannot be decoded and for fields that the resource does not support.
+Result<Selection> resolve_selector(const call::Call& call);
 
-// Whether the object has these fields. It must have been converted: see custom::prepare_to_show.
+// Whether the object matches these fields. It must have been converted before: see custom::convert_for_view.
 bool has_fields(const call::Call& call, const cache::Entry& entry, const std::vector<ConvertedField>& fields);
-// Those that do, after they were converted.
+// Converts the entries and returns those that match.
 Task<Result<std::vector<cache::EntryRef>>> with_fields(call::Call& call, std::vector<cache::EntryRef> entries,
                                                        const std::vector<ConvertedField>& fields);
 
-// What a list says that has objects in it whose stored values cannot be decoded.
+// The error for a list that contains objects that cannot be decoded.
 Error unreadable_items(const call::Call& call, std::span<const cache::Unreadable> items);
 
-// The entries that a list asks for, and its metadata.
+// The selected entries of a list, and its metadata.
 struct Listed {
   std::vector<cache::EntryRef> entries;
   render::ListHead head;
 };
 Task<Result<Listed>> list_entries(call::Call& call, const request::ListOptions& options, Selection selection);
-// Answers with them, in pieces when they are many.
+// Sends the response, in chunks if it is large.
 Task<void> stream_list(call::Call& call, Listed listed);
 
 }  // namespace holdfast::verbs

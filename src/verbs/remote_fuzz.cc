@@ -1,5 +1,5 @@
-// Any bytes as the discovery and OpenAPI documents of an aggregated server: never a crash, and what is made of them is
-// still a document.
+// Arbitrary bytes as the discovery and OpenAPI documents of an aggregated server: never crashes, and the result is a
+// valid document.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

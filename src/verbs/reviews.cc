@@ -1,4 +1,4 @@
-// Resources that are asked and not stored: access reviews, token review, who am I, what may I.
+// Resources that are evaluated but not stored: access reviews, token reviews, self subject reviews and rules reviews.
 #include <algorithm>
 
 #include "base/api_error.h"
@@ -27,6 +27,7 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
   if (!user.groups.empty()) map.add("groups", text_list(arena, user.groups));
   if (!user.extra.empty()) {
     std::vector<const std::pair<std::string, std::vector<std::string>>*> sorted;
+    sorted.reserve(user.extra.size());
     for (const auto& entry : user.extra) sorted.push_back(&entry);
     std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
     MapBuilder extra(arena);
@@ -38,7 +39,7 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
 
 // --- Access reviews ---
 
-// What an access review asks about.
+// The attributes an access review asks about.
 auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user) {
   const Value* resource = spec.find("resourceAttributes");
   if (resource == nullptr || !resource->is_map()) {
@@ -58,17 +59,10 @@ auth::UserInfo user_of_spec(const Value& spec) {
   auth::UserInfo user;
   user.name = spec.text_at("user");
   user.uid = spec.text_at("uid");
-  for (const Value& group : spec.items_at("groups")) {
-    if (group.is_string()) user.groups.emplace_back(group.as_string());
-  }
+  user.groups = texts_of(spec.items_at("groups"));
   for (const Member& extra : spec.members_at("extra")) {
-    std::vector<std::string> values;
-    if (extra.value.is_list()) {
-      for (const Value& value : extra.value.items()) {
-        if (value.is_string()) values.emplace_back(value.as_string());
-      }
-    }
-    user.extra.emplace_back(std::string(extra.key), std::move(values));
+    user.extra.emplace_back(std::string(extra.key),
+                            extra.value.is_list() ? texts_of(extra.value.items()) : std::vector<std::string>());
   }
   return user;
 }
@@ -78,8 +72,8 @@ bool is_given(const Value& spec, std::string_view key) {
   return found != nullptr && !found->is_null();
 }
 
-// Requirements of a selector that Kubernetes can use. What it cannot is left out, and said so: rules know no selectors,
-// so nothing more is made of them here.
+// How much of a selector Kubernetes can parse. The rest is ignored, which is reported; RBAC rules do not use selectors,
+// so they have no other effect here.
 enum class Parsed : uint8_t { All, Some, None };
 
 Parsed parsed_selector(const Value& selector, bool of_fields) {
@@ -163,14 +157,14 @@ void check_selector(const Value& spec, std::string_view key, std::vector<Cause>&
   }
 }
 
-// As generated code writes it: members in the order of the type.
+// Orders members like generated code, in the order of the type.
 Value in_order(Arena& arena, const Value& metadata) {
   static const types::Type& type = *types::find_type("meta/v1.ObjectMeta");
   const Result<Value> ordered = codec::to_typed(arena, type, metadata);
   return ordered ? *ordered : metadata;
 }
 
-// Internal types, which Kubernetes prints here, have no JSON names.
+// Kubernetes prints its internal type here, which has no JSON names.
 std::string shown_path_attributes(const Value& spec) {
   const Value* attributes = spec.find("nonResourceAttributes");
   if (attributes == nullptr || attributes->is_null()) return "null";
@@ -178,7 +172,7 @@ std::string shown_path_attributes(const Value& spec) {
          ",\"Verb\":" + codec::encode_json_string(attributes->text_at("verb")) + "}";
 }
 
-// Errors name no kind: upstream asks an object whose kind was taken off.
+// Errors do not name a kind: upstream's object has lost its type metadata at this point.
 Result<Unit> validate_access_review(call::Call& call, const Value& review, const Value& spec,
                                     const ownership::Managed& managed) {
   const std::string_view kind = call.served->resource->kind;
@@ -224,7 +218,7 @@ Result<Unit> validate_access_review(call::Call& call, const Value& review, const
   return invalid({call.served->resource->group, ""}, "", std::move(causes));
 }
 
-// What must be right of a review before anybody is asked about it.
+// Validates a review before it is evaluated.
 Result<Unit> validate_review(call::Call& call, const Value& review, const Value& spec,
                              const ownership::Managed& managed) {
   const std::string_view kind = call.served->resource->kind;
@@ -250,7 +244,7 @@ Value access_status(call::Call& call, const Parts& parts, const Value& spec) {
   return decision_value(call.arena, authorizer.authorize(attributes_of(spec, user)), spec);
 }
 
-// --- What may I ---
+// --- SelfSubjectRulesReview ---
 
 Value rules_status(call::Call& call, const Parts& parts, std::string_view ns) {
   Arena& arena = call.arena;
@@ -287,31 +281,31 @@ Value rules_status(call::Call& call, const Parts& parts, std::string_view ns) {
   return status.build();
 }
 
-// --- Whose token is this ---
+// --- TokenReview ---
 
-Value token_status(call::Call& call, const Parts& parts, const Value& spec) {
-  std::vector<std::string> audiences;
-  for (const Value& audience : spec.items_at("audiences")) {
-    if (audience.is_string()) audiences.emplace_back(audience.as_string());
-  }
+Task<Value> token_status(call::Call& call, const Parts& parts, const Value& spec) {
+  const std::vector<std::string> audiences = texts_of(spec.items_at("audiences"));
   Result<auth::TokenUser> known = Error{Reason::Unauthorized, "invalid bearer token"};
-  // As it would be sent: a token ends at the first space.
+  // As in an Authorization header, a token ends at the first space.
   std::string_view token = spec.text_at("token");
   token = token.substr(0, token.find(' '));
-  if (parts.review_token && !token.empty()) known = parts.review_token(token, audiences);
+  if (parts.review_token && !token.empty()) {
+    co_await return_to_loop(call);
+    known = co_await parts.review_token(std::string(token), std::move(audiences), call.request.loop(), call.outgoing());
+  }
   MapBuilder status(call.arena);
   if (!known) {
     status.add("user", Value::empty_map());
     status.add("error", Value::string(call.arena, known.error().message));
-    return status.build();
+    co_return status.build();
   }
   status.add("authenticated", Value::boolean(true));
   status.add("user", user_value(call.arena, *known->user));
   if (!known->audiences.empty()) status.add("audiences", text_list(call.arena, known->audiences));
-  return status.build();
+  co_return status.build();
 }
 
-// An answer that is a new object: nothing of the request is in it.
+// A response built as a new object, without other data of the request.
 Value fresh(call::Call& call, const Value& review, const Value& metadata, std::optional<Value> spec,
             const Value& status) {
   MapBuilder map(call.arena);
@@ -345,22 +339,18 @@ void respond_unstored(call::Call& call, const Value& object, const ownership::Ma
 }
 
 Task<void> serve_review(call::Call& call, const Parts& parts, const std::string& bytes, request::Format format) {
-  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
-  if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(*call.served), *options);
-  if (!decoded) co_return respond_error(call, decoded.error());
-  Result<Value> placed = write::with_request_namespace(call, *decoded);
-  if (!placed) co_return respond_error(call, placed.error());
+  const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Create, bytes, format);
+  if (!body) co_return respond_error(call, body.error());
 
-  record_request(call, *placed);
+  record_request(call, body->object);
   const types::Resource& resource = *call.served->resource;
   const std::string_view kind = resource.kind;
-  const std::string manager = write::manager_of(call, *options);
+  const std::string manager = write::manager_of(call, body->options);
   ownership::UpdateResult owned =
       call.served->managers->at(kinds::Endpoint::Main)
-          .update(call.arena, {.object = *placed, .manager = manager, .now = call.view.now});
+          .update(call.arena, {.object = body->object, .manager = manager, .now = call.view.now});
   Result<write::NextObject> mutated =
-      co_await parts.writer.mutate(call, write::AdmissionOperation::Create, *options,
+      co_await parts.writer.mutate(call, write::AdmissionOperation::Create, body->options,
                                    write::NextObject{owned.object, std::move(owned.managed)}, nullptr);
   if (!mutated) co_return respond_error(call, mutated.error());
   const Value review = mutated->object;
@@ -369,7 +359,7 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
   Result<Unit> valid = validate_review(call, review, spec, mutated->managed);
   if (!valid) co_return respond_error(call, valid.error());
   Result<Unit> accepted =
-      co_await parts.writer.validate(call, write::AdmissionOperation::Create, *options, review, *mutated, nullptr);
+      co_await parts.writer.validate(call, write::AdmissionOperation::Create, body->options, review, *mutated, nullptr);
   if (!accepted) co_return respond_error(call, accepted.error());
 
   if (kind == "SelfSubjectReview") {
@@ -383,7 +373,8 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
     co_return respond_tree(call, 201, fresh(call, review, Value::empty_map(), Value::empty_map(), status),
                            *resource.type);
   }
-  const Value status = kind == "TokenReview" ? token_status(call, parts, spec) : access_status(call, parts, spec);
+  const Value status =
+      kind == "TokenReview" ? co_await token_status(call, parts, spec) : access_status(call, parts, spec);
   respond_unstored(call, with_member(call.arena, review, "status", status), mutated->managed, *resource.type);
 }
 

@@ -1,5 +1,6 @@
-// The scale subresource: an autoscaling/v1 Scale in front of a kind's replicas.
+// The scale subresource: an autoscaling/v1 Scale for a kind's replicas.
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "codec/typed.h"
 #include "custom/conversions.h"
 #include "resource/managed.h"
@@ -17,12 +18,11 @@ const types::Type& scale_type() {
   return type;
 }
 
-// spec.replicas of this resource, as ownership names it: ".spec.replicas" of a definition's path.
+// The path of the replicas of this resource in managedFields, for custom resources from the definition:
+// ".spec.replicas".
 std::string replicas_path(const call::Call& call) {
   if (!call.served->custom) return "spec.replicas";
-  std::string path;
-  for (const std::string& key : call.served->version->scale->spec_replicas) path += (path.empty() ? "" : ".") + key;
-  return path;
+  return join(call.served->version->scale->spec_replicas, ".");
 }
 
 Result<Value> scale_from(call::Call& call, const Value& object) {
@@ -48,7 +48,7 @@ Result<ScaleLive> scale_live(call::Call& call, const write::LiveObject& live) {
   ScaleLive out;
   Value object = live.object;
   if (call.served->custom) {
-    // Absent replicas count as 0 for a write; only showing them is an error.
+    // For a write, absent replicas count as 0; only reading them is an error.
     const std::vector<std::string>& path = call.served->version->scale->spec_replicas;
     const std::vector<std::string_view> keys(path.begin(), path.end());
     if (!has_path(object, keys)) object = with_path(call.arena, object, keys, Value::integer(0));
@@ -65,10 +65,10 @@ Result<ScaleLive> scale_live(call::Call& call, const write::LiveObject& live) {
   return out;
 }
 
-// The parent with what the Scale says, and the parent's owners after it.
+// Applies the Scale to its parent object and computes the parent's managedFields.
 Result<write::NextObject> parent_of(call::Call& call, const write::LiveObject& live, const ScaleLive& before,
                                     const Value& scale, const ownership::Managed& managed) {
-  // What a custom resource says of its replicas is looked at when the object is validated.
+  // For custom resources, the replicas are validated with the object.
   if (!call.served->custom) {
     Result<Unit> valid = kinds::validate_scale(scale);
     if (!valid) return valid.take_error();
@@ -103,7 +103,7 @@ Result<write::NextObject> parent_of(call::Call& call, const write::LiveObject& l
   return next;
 }
 
-// Admission looks at the Scale, not at the object that is scaled.
+// Admission sees the Scale, not the object being scaled.
 Task<Result<write::NextObject>> finish_scale(call::Call& call, write::Writer& writer,
                                              const request::WriteOptions& options, const write::LiveObject& live,
                                              const ScaleLive& before, Value scale, const ownership::Managed& managed) {
@@ -133,6 +133,15 @@ Task<Result<write::NextObject>> replace_scale(call::Call& call, write::Writer& w
   co_return co_await finish_scale(call, writer, options, *live, before, owned.object, owned.managed);
 }
 
+// The Scale in the namespace of the request, after checking its name.
+Result<Value> placed(call::Call& call, const Value& scale) {
+  Result<Value> result = write::with_request_namespace(call, scale);
+  if (!result) return result;
+  Result<Unit> named = write::check_name(call, *result);
+  if (!named) return named.take_error();
+  return result;
+}
+
 Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer& writer, request::WriteOptions options,
                                                  const DecodedPatch& patch, const write::LiveObject* live) {
   Result<ScaleLive> known = scale_live(call, *live);
@@ -144,11 +153,8 @@ Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer
     return shown_in_errors(call.arena, patch, before.scale, before.managed, false, scale_type());
   };
   Result<Value> scale = typed_from_patch(call, patch, *patched, shown, scale_type(), options);
+  if (scale) scale = placed(call, *scale);
   if (!scale) co_return scale.take_error();
-  scale = write::with_request_namespace(call, *scale);
-  if (!scale) co_return scale.take_error();
-  Result<Unit> named = write::check_name(call, *scale);
-  if (!named) co_return named.take_error();
   const std::string manager = write::manager_of(call, options);
   ownership::UpdateResult owned = call.served->managers->scale().update(call.arena, {.live = &before.scale,
                                                                                      .live_managed = &before.managed,
@@ -158,7 +164,7 @@ Task<Result<write::NextObject>> patch_scale_live(call::Call& call, write::Writer
   co_return co_await finish_scale(call, writer, options, *live, before, owned.object, owned.managed);
 }
 
-// A Scale without replicas with those that the object's own defaults give it. One without a default stays without.
+// Fills in missing replicas of a Scale from the object's defaults, if they have any.
 Value with_default_replicas(call::Call& call, const write::LiveObject& live, const Value& scale) {
   static constexpr std::string_view kReplicas[] = {"spec", "replicas"};
   if (scale.get("spec", "replicas") != nullptr) return scale;
@@ -169,9 +175,7 @@ Value with_default_replicas(call::Call& call, const write::LiveObject& live, con
   } else {
     parent = without_path(call.arena, live.object, kReplicas);
   }
-  Draft draft(call.arena, parent);
-  call.served->object_rules->set_defaults(call.arena, draft.root());
-  Result<Value> defaulted = scale_from(call, draft.value());
+  Result<Value> defaulted = scale_from(call, call.served->object_rules->with_defaults(call.arena, parent));
   const Value* replicas = defaulted ? defaulted->get("spec", "replicas") : nullptr;
   return replicas == nullptr ? scale : with_path(call.arena, scale, kReplicas, *replicas);
 }
@@ -199,18 +203,15 @@ Task<Result<write::NextObject>> apply_scale_live(call::Call& call, write::Writer
     co_return bad_request("spec.replicas cannot be unset: the object has no default for " + replicas_path(call));
   }
   if (call.served->custom && !applied->unset && !equal(applied->object, before.scale)) {
-    // kube-apiserver hands the Scale to the converter of the custom kind, which knows no other group.
+    // kube-apiserver passes the Scale to the converter of the custom kind, which only supports its own group.
     const std::string shown = "(" + std::string(config.value.text_at("metadata", "namespace")) + "/" +
                               std::string(config.value.text_at("metadata", "name")) + "; autoscaling/v1, Kind=Scale)";
     co_return untyped("failed to convert new object " + shown +
                       " to proper version: request to convert CR to an invalid group/version: autoscaling/v1");
   }
   Result<Value> scale = typed_from_config(call, applied->object, config.value, scale_type());
+  if (scale) scale = placed(call, *scale);
   if (!scale) co_return scale.take_error();
-  scale = write::with_request_namespace(call, *scale);
-  if (!scale) co_return scale.take_error();
-  Result<Unit> named = write::check_name(call, *scale);
-  if (!named) co_return named.take_error();
   co_return co_await finish_scale(call, writer, options, *live, before, *scale, applied->managed);
 }
 
@@ -233,22 +234,17 @@ Task<void> respond_scale(call::Call& call, cache::EntryRef entry) {
 }
 
 Task<void> update_scale(call::Call& call, write::Writer& writer, const std::string& bytes, request::Format format) {
-  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Update);
-  if (!options) co_return respond_error(call, options.error());
-  Result<Value> decoded = write::decode_body(call, bytes, format, write::expected_of(call), *options);
-  if (!decoded) co_return respond_error(call, decoded.error());
-  Result<Value> placed = write::with_request_namespace(call, *decoded);
-  if (!placed) co_return respond_error(call, placed.error());
-  Result<Unit> named = write::check_name(call, *placed);
+  const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Update, bytes, format);
+  if (!body) co_return respond_error(call, body.error());
+  const Value scale = body->object;
+  Result<Unit> named = write::check_name(call, scale);
   if (!named) co_return respond_error(call, named.error());
   write::WriteRequest request;
-  request.options = *options;
-  if (const std::string_view uid = placed->text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
-  const request::WriteOptions chosen = *options;
-  const Value scale = *placed;
+  request.options = body->options;
+  if (const std::string_view uid = scale.text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
   Result<write::Written> written = co_await writer.write_object(
       call, std::move(request),
-      [&](const write::LiveObject* live) { return replace_scale(call, writer, chosen, scale, live); });
+      [&](const write::LiveObject* live) { return replace_scale(call, writer, body->options, scale, live); });
   if (!written) co_return respond_error(call, written.error());
   co_await respond_scale_of(call, 200, written->stored);
 }

@@ -1,4 +1,4 @@
-// Subresources that are more than another view of the same object, and resources that are only asked.
+// Subresources that are not just another view of the object, and resources that are not stored.
 #pragma once
 
 #include <string>
@@ -16,25 +16,25 @@ Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchTy
 
 // --- pods ---
 Task<void> serve_pod_log(call::Call& call, const cache::Entry& entry);
-// Whether the pod has the container that was asked for; without a name it must have but one. 400.
+// Whether the pod has the requested container; without a name, it must have exactly one. 400.
 Result<Unit> check_container(const Value& pod, std::string_view asked);
-// Deletes the pod of the call, if its PodDisruptionBudget lets it go. 409, 429; 500 when two budgets select it.
+// Deletes the pod of the call if its PodDisruptionBudget allows it. 409, 429; 500 if two budgets select it.
 Task<Result<Unit>> evict(call::Call& call, write::Writer& writer, const Value& eviction, bool dry_run);
 
-// --- exec, attach, portforward, proxy, by any verb ---
+// --- exec, attach, portforward, proxy, with any verb ---
 bool is_connect(const call::Call& call);
 Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer);
 
-// POST to a subresource: binding, eviction, token; or to bindings.
+// POST to a subresource (binding, eviction, token) or to bindings.
 Task<void> create_subresource(call::Call& call, write::Writer& writer, const TokenIssuer* issuer,
                               const std::string& bytes, request::Format format);
 // --- serviceaccounts ---
 Task<void> serve_token_request(call::Call& call, write::Writer& writer, const TokenIssuer* issuer,
                                const std::string& bytes, request::Format format);
 
-// POST of a review: answered, never stored.
+// POST of a review, which is evaluated but not stored.
 Task<void> serve_review(call::Call& call, const Parts& parts, const std::string& bytes, request::Format format);
-// 201 with an object that is not stored, and who owns its fields.
+// Responds 201 with an object that is not stored, and its managedFields.
 void respond_unstored(call::Call& call, const Value& object, const ownership::Managed& managed,
                       const types::Type& type);
 

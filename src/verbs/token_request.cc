@@ -1,8 +1,10 @@
-// POST serviceaccounts/NAME/token: a signed token that speaks for the account, for a while, as long as it and what the
-// token is bound to are there.
+// POST serviceaccounts/NAME/token: issues a signed token for the account, valid for a limited time and only while the
+// account and the object it is bound to exist.
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "call/call.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
@@ -12,9 +14,10 @@ namespace holdfast::verbs {
 namespace {
 
 constexpr int64_t kMinSeconds = 600, kMaxSeconds = int64_t{1} << 32;
-// What the volumes of pods ask for. With extends_expiration such a token lives for a year, so that a client which never
-// reads its file again keeps working; the claim warnafter says when it should have.
-constexpr int64_t kUsualPodSeconds = 3607, kExtendedSeconds = 365 * 24 * 60 * 60;
+// The lifetime requested by pods' token volumes. With extends_expiration, such a token is valid for
+// extended_expiration, so that a client which never rereads its file keeps working; the warnafter claim says when it
+// should have.
+constexpr int64_t kUsualPodSeconds = 3607;
 
 constexpr GroupKind kTokenRequest{"authentication.k8s.io", "TokenRequest"};
 
@@ -46,13 +49,7 @@ Result<Unit> validate_expiration(const Value& spec) {
   return invalid(kTokenRequest, "", std::move(causes));
 }
 
-// "apps/v1", "Deployment" as Go prints a GroupVersionKind: apps/v1, Kind=Deployment.
-std::string shown_kind(std::string_view api_version, std::string_view kind) {
-  const std::string version(api_version);
-  return (version.find('/') == std::string::npos ? "/" + version : version) + ", Kind=" + std::string(kind);
-}
-
-// What the token is bound to, into its claims.
+// Adds the object that the token is bound to to its claims.
 Task<Result<Unit>> bind_token(call::Call& call, const Value& reference, tokens::Claims& claims) {
   const std::string_view kind = reference.text_at("kind"), api_version = reference.text_at("apiVersion");
   const std::string_view name = reference.text_at("name");
@@ -62,7 +59,7 @@ Task<Result<Unit>> bind_token(call::Call& call, const Value& reference, tokens::
   if (core && kind == "Node") plural = "nodes";
   if (core && kind == "Secret") plural = "secrets";
   if (plural.empty()) {
-    co_return bad_request("cannot bind token to object of type " + shown_kind(api_version, kind));
+    co_return bad_request("cannot bind token to object of type " + go_kind_text(api_version, kind));
   }
   if (name.empty()) co_return bad_request("Name parameter required.");
   Result<std::optional<Value>> read =
@@ -93,7 +90,7 @@ Task<Result<Unit>> bind_token(call::Call& call, const Value& reference, tokens::
   co_return Unit{};
 }
 
-// Fills in what the request leaves open. 422, 404 and 409 of the account.
+// Fills in unset fields of the request. 422; 404 and 409 for the account.
 Task<Result<Value>> complete_request(call::Call& call, const TokenIssuer& issuer, const Value& asked) {
   const std::string_view name = asked.text_at("metadata", "name");
   if (!name.empty() && name != call.info.name) {
@@ -124,6 +121,13 @@ Task<Result<Value>> complete_request(call::Call& call, const TokenIssuer& issuer
   co_return draft.value();
 }
 
+Task<Result<std::string>> sign(call::Call& call, const TokenIssuer& issuer, tokens::Claims claims) {
+  if (const auto* key = std::get_if<tokens::Signer>(&issuer.signer)) co_return key->sign(claims);
+  co_await return_to_loop(call);
+  co_return co_await std::get<signer::ExternalSigner*>(issuer.signer)
+      ->sign(std::move(claims), call.request.loop(), call.outgoing());
+}
+
 Result<Value> with_default_expiration(call::Call& call, const Value& asked) {
   Draft draft(call.arena, asked);
   draft.root().child("spec").set_default("expirationSeconds", Value::integer(3600));
@@ -135,22 +139,17 @@ Result<Value> with_default_expiration(call::Call& call, const Value& asked) {
 Task<void> serve_token_request(call::Call& call, write::Writer& writer, const TokenIssuer* issuer,
                                const std::string& bytes, request::Format format) {
   if (issuer == nullptr) co_return respond_error(call, method_not_supported(call.group_resource(), "create"));
-  Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Create);
-  if (!options) co_return respond_error(call, options.error());
-  const write::Expected expected = write::expected_of(call);
-  Result<Value> decoded = write::decode_body(call, bytes, format, expected, *options);
-  if (!decoded) co_return respond_error(call, decoded.error());
-  Result<Value> placed = write::with_request_namespace(call, *decoded);
-  if (!placed) co_return respond_error(call, placed.error());
-  Result<Value> asked = with_default_expiration(call, *placed);
+  const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Create, bytes, format);
+  if (!body) co_return respond_error(call, body.error());
+  Result<Value> asked = with_default_expiration(call, body->object);
   if (!asked) co_return respond_error(call, asked.error());
 
   record_request(call, *asked);
-  const std::string manager = write::manager_of(call, *options);
+  const std::string manager = write::manager_of(call, body->options);
   ownership::UpdateResult owned = call.served->managers->token_request().update(
       call.arena, {.object = *asked, .manager = manager, .now = call.view.now});
   Result<write::NextObject> next =
-      co_await writer.mutate(call, write::AdmissionOperation::Create, *options,
+      co_await writer.mutate(call, write::AdmissionOperation::Create, body->options,
                              write::NextObject{owned.object, std::move(owned.managed)}, nullptr);
   if (!next) co_return respond_error(call, next.error());
   Result<Value> complete = co_await complete_request(call, *issuer, next->object);
@@ -159,15 +158,14 @@ Task<void> serve_token_request(call::Call& call, write::Writer& writer, const To
   Result<Unit> valid = validate_expiration(*request.find("spec"));
   if (!valid) co_return respond_error(call, valid.error());
   Result<Unit> admitted =
-      co_await writer.validate(call, write::AdmissionOperation::Create, *options, request, *next, nullptr);
+      co_await writer.validate(call, write::AdmissionOperation::Create, body->options, request, *next, nullptr);
   if (!admitted) co_return respond_error(call, admitted.error());
 
   tokens::Claims claims;
   claims.issuer = issuer->issuer;
   claims.ns = call.ns();
   claims.service_account = named(request);
-  claims.id = resource::new_uid();
-  record_annotation(call, "authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
+  claims.id = random_uuid();
   claims.issued = claims.not_before = call.view.now.seconds;
   bool for_this_server = true;
   for (const Value& audience : request.items_at("spec", "audiences")) {
@@ -190,12 +188,16 @@ Task<void> serve_token_request(call::Call& call, write::Writer& writer, const To
   claims.expires = claims.issued + seconds;
   if (issuer->extends_expiration && claims.pod && seconds == kUsualPodSeconds && for_this_server) {
     claims.warn_after = claims.expires;
-    claims.expires = claims.issued + kExtendedSeconds;
+    claims.expires = claims.issued + issuer->extended_expiration.count();
   }
+  Result<std::string> token = co_await sign(call, *issuer, claims);
+  if (!token) co_return respond_error(call, internal("failed to generate token: " + token.error().message));
+  record_annotation(call, "authentication.kubernetes.io/issued-credential-id", "JTI=" + claims.id);
   MapBuilder status(call.arena);
-  status.add("token", Value::string(call.arena, issuer->signer.sign(claims)));
+  status.add("token", Value::string(call.arena, *token));
   status.add("expirationTimestamp", Value::string(call.arena, format_rfc3339({call.view.now.seconds + seconds, 0})));
-  respond_unstored(call, with_member(call.arena, request, "status", status.build()), next->managed, *expected.type);
+  respond_unstored(call, with_member(call.arena, request, "status", status.build()), next->managed,
+                   *write::expected_of(call).type);
 }
 
 }  // namespace holdfast::verbs

@@ -1,4 +1,4 @@
-// PUT: an object in place of what is there, through the main endpoint or a subresource that shows the same object.
+// PUT: replaces an object, through the main endpoint or a subresource that is a view of the same object.
 #include "base/api_error.h"
 #include "call/call.h"
 #include "custom/conversions.h"
@@ -33,22 +33,18 @@ Task<Result<write::NextObject>> replace(call::Call& call, write::Writer& writer,
       call, live == nullptr ? write::AdmissionOperation::Create : write::AdmissionOperation::Update, options,
       write::NextObject{owned->object, std::move(owned->managed)}, live);
   if (!next) co_return next.take_error();
-  next->object = write::without_repeated_owners(call, next->object, true);
+  next->object = write::without_duplicate_owners(call, next->object, true);
   co_return next;
 }
 
 Task<Result<write::Written>> update_from_body(call::Call& call, write::Writer& writer, const std::string& bytes,
                                               request::Format format, kinds::Endpoint endpoint) {
-  Result<write::WriteBody> body = write::read_write_body(call, request::WriteKind::Update, bytes, format);
+  Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Update, bytes, format);
   if (!body) co_return body.take_error();
-
-  Result<Value> placed = write::with_request_namespace(call, body->object);
-  if (!placed) co_return placed.take_error();
-  Result<Unit> named = write::check_name(call, *placed);
+  Result<Unit> named = write::check_name(call, body->object);
   if (!named) co_return named.take_error();
-  Draft draft(call.arena, write::without_repeated_owners(call, *placed, false));
-  call.served->object_rules->set_defaults(call.arena, draft.root());
-  const Value object = draft.value();
+  const Value object =
+      call.served->object_rules->with_defaults(call.arena, write::without_duplicate_owners(call, body->object, false));
   record_request(call, object);
 
   write::WriteRequest request;
@@ -64,7 +60,7 @@ Task<Result<write::Written>> update_from_body(call::Call& call, write::Writer& w
 }  // namespace
 
 Task<void> serve_update(call::Call& call, const Parts& parts) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
@@ -76,7 +72,7 @@ Task<void> serve_update(call::Call& call, const Parts& parts) {
   }
   const std::optional<kinds::Endpoint> endpoint = kinds::endpoint_of(call.info.subresource);
   if (!endpoint) co_return respond_error(call, method_not_supported(call.group_resource(), "update"));
-  co_await answer_written(call, parts, co_await update_from_body(call, parts.writer, *bytes, *format, *endpoint));
+  co_await respond_to_write(call, parts, co_await update_from_body(call, parts.writer, *bytes, *format, *endpoint));
 }
 
 }  // namespace holdfast::verbs

@@ -1,7 +1,6 @@
 #include "verbs/verbs.h"
 
 #include "base/api_error.h"
-#include "base/text.h"
 #include "own_calls/own_calls.h"
 #include "verbs/each.h"
 #include "verbs/subresources.h"
@@ -9,14 +8,14 @@
 namespace holdfast::verbs {
 namespace {
 
-// --- Routing. A path that no route has is 404, a method that its routes lack 405. ---
+// --- Routing. 404 for a path without routes, 405 for a method that its routes do not support. ---
 
 enum class Route : uint8_t {
   Found,
   NoPath,
   NoMethod,
-  NoSubresource,  // That the definition of a custom resource declares.
-  NoVerb,         // That a custom resource has.
+  NoSubresource,  // Not declared by the definition of the custom resource.
+  NoVerb,         // Not supported by the custom resource.
 };
 
 Route route_subresource(call::Call& call) {
@@ -34,8 +33,8 @@ Route route_subresource(call::Call& call) {
   return Route::NoMethod;
 }
 
-// Custom resources have no routes: the scope, the subresource and the verb are looked at in this order
-// (crdHandler.ServeHTTP in customresource_handler.go).
+// Custom resources have no routes: scope, subresource and verb are checked in this order (crdHandler.ServeHTTP in
+// customresource_handler.go).
 Route route_custom(call::Call& call) {
   const request::Target& info = call.info;
   const bool namespaced = call.served->resource->namespaced, in_namespace = !info.ns.empty();
@@ -57,10 +56,9 @@ Route route(call::Call& call) {
   const request::Target& info = call.info;
   const types::Resource& resource = *call.served->resource;
   if (call.served->custom) return route_custom(call);
-  // namespaces/{x} names itself; everything else says its scope in the path.
-  const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
-  const bool in_namespace = !info.ns.empty() && !is_namespace;
+  const bool in_namespace = info.in_namespace;
   if (info.verb == request::Verb::Proxy) return Route::NoPath;
+  // Includes namespaces/{ns}/namespaces, which permissions inside {ns} would authorize.
   if (!resource.namespaced && in_namespace) return Route::NoPath;
   if (resource.namespaced && !in_namespace && !info.name.empty()) return Route::NoPath;
   if (info.has_rest && info.subresource != "proxy") return Route::NoPath;
@@ -94,23 +92,7 @@ Route route(call::Call& call) {
   return call.served->has_verb(to_string(info.verb)) ? Route::Found : Route::NoMethod;
 }
 
-// Names that no object can have, because they would be another path: "..", "a%b".
-bool has_impossible_name(call::Call& call) {
-  const request::Verb verb = call.info.verb;
-  if (call.info.name.empty() || call.served->storage == nullptr ||
-      (verb != request::Verb::Get && verb != request::Verb::Patch && verb != request::Verb::Delete)) {
-    return false;
-  }
-  const std::vector<std::string> problems = kinds::path_segment_errors(call.info.name);
-  if (problems.empty()) return false;
-  std::string message = "Name parameter invalid: " + go_quote(call.info.name) + ": ";
-  for (size_t i = 0; i < problems.size(); ++i) message += (i == 0 ? "" : ";") + problems[i];
-  respond_error(call, bad_request(std::move(message)));
-  return true;
-}
-
 Task<void> dispatch(call::Call& call, const Parts& parts) {
-  if (has_impossible_name(call)) co_return;
   if (is_connect(call)) {
     co_await serve_connect(call, parts.writer, parts.authorizer);
     co_return;
@@ -148,13 +130,13 @@ Task<void> dispatch(call::Call& call, const Parts& parts) {
 }
 
 void respond_unknown_path(call::Call& call, const Parts& parts) {
-  // Unknown groups, and what is unknown in a custom one, fall through every router.
-  if (!resource::Registry::Snapshot::is_builtin_group(call.info.group)) return respond_no_page(call, parts);
+  // Unknown groups, and unknown resources of custom groups, fall through every router.
+  if (!call.registry->serves_builtin_group(call.info.group)) return respond_path_not_found(call, parts);
   respond_error(call, render::route_not_found());
 }
 
-// What the router of a built-in resource looks at before its verb does. Custom resources have no such router, and what
-// is passed on to a node may have any form.
+// The header checks of a built-in resource's router, before its verb. Custom resources have no such router, and
+// requests proxied to a node may have any form.
 Result<Unit> check_route_headers(const call::Call& call) {
   if (call.served->custom || is_connect(call)) return Unit{};
   if (call.info.verb == request::Verb::Patch) {
@@ -168,7 +150,7 @@ Result<Unit> check_route_headers(const call::Call& call) {
 
 }  // namespace
 
-void respond_no_page(call::Call& call, const Parts& parts) {
+void respond_path_not_found(call::Call& call, const Parts& parts) {
   if (parts.definitions.listed()) {
     return respond(call, 404, net::Body(std::string("404 page not found\n")), "text/plain; charset=utf-8");
   }
@@ -178,14 +160,14 @@ void respond_no_page(call::Call& call, const Parts& parts) {
   respond_error(call, error);
 }
 
-Task<void> answer_written(call::Call& call, const Parts& parts, Result<write::Written> written) {
+Task<void> respond_to_write(call::Call& call, const Parts& parts, Result<write::Written> written) {
   if (!written) co_return respond_error(call, written.error());
-  // The server's own status writes come this way too; they are part of settling.
+  // The server's own status writes end up here as well; they are part of settle().
   if (custom::is_definition(*call.served->resource) && call.user->name != own_calls::kServerUser) {
     const std::string name(written->stored.text_at("metadata", "name"));
     co_await parts.definitions.settle(name, call.request.loop());
   }
-  Result<Unit> prepared = co_await custom::prepare_to_show(call, written->body);
+  Result<Unit> prepared = co_await custom::convert_for_view(call, written->body);
   if (!prepared) co_return respond_error(call, prepared.error());
   write::respond_written(call, written->created ? 201 : 200, *written);
 }

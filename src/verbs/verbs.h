@@ -1,18 +1,19 @@
-// The verbs of the API, one file per verb; subresources that are more than a view of their object have files beside
-// them.
+// The verbs of the API, one file per verb; subresources that are not just a view of their object have files of their
+// own.
 //
 //   get.cc list.cc watch.cc   create.cc update.cc patch.cc (with apply.cc) delete.cc
 //   scale.cc eviction.cc pod_subresources.cc connect.cc token_request.cc reviews.cc component_statuses.cc
 //   discovery.cc openapi_endpoint.cc
 //
-// serve() finds the verb's function and gives it what it needs out of Parts. Every function answers its request,
-// whatever happens.
+// serve() dispatches to the verb's function and passes it the Parts it needs. Every function sends a response in all
+// cases.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "access/access.h"
@@ -20,26 +21,32 @@
 #include "auth/auth.h"
 #include "call/call.h"
 #include "custom/custom.h"
+#include "signer/signer.h"
 #include "tokens/tokens.h"
 #include "verbs/openapi_endpoint.h"
 #include "write/write.h"
 
 namespace holdfast::verbs {
 
-// How tokens of service accounts are made.
+// Signs service account tokens: this server with its own key, or another program.
+using TokenSigner = std::variant<tokens::Signer, signer::ExternalSigner*>;
+
+// Settings for issuing service account tokens.
 struct TokenIssuer {
-  tokens::Signer signer;
+  TokenSigner signer;
   std::string issuer;
-  std::vector<std::string> audiences;      // Of tokens for this server: what a request that names none gets.
-  bool extends_expiration = true;          // A pod's usual token lives for a year, and is marked after its hour.
-  std::chrono::seconds max_expiration{0};  // 0: Kubernetes' own limit alone.
+  std::vector<std::string> audiences;  // The audiences of this server; the default for requests that specify none.
+  bool extends_expiration = true;      // A pod's usual token is valid for longer, with a warning claim after an hour.
+  std::chrono::seconds max_expiration{0};  // 0 for Kubernetes' own limit only.
+  std::chrono::seconds extended_expiration{365 * 24 * 60 * 60};
 };
 
-// Whom a token belongs to, for TokenReviews; empty: nobody.
+// Authenticates a token for TokenReviews, on the thread of `loop`. May be empty.
 using TokenReviewer =
-    std::function<Result<auth::TokenUser>(std::string_view token, const std::vector<std::string>& audiences)>;
+    std::function<Task<Result<auth::TokenUser>>(std::string token, std::vector<std::string> audiences,
+                                                net::EventLoop& loop, std::shared_ptr<net::Cancellation> cancellation)>;
 
-// What the verbs work with. Everything outlives the requests.
+// The dependencies of the verbs. They outlive all requests.
 struct Parts {
   write::Writer& writer;
   custom::CustomResources& definitions;
@@ -47,12 +54,12 @@ struct Parts {
   const resource::Registry& registry;
   OpenApiDocuments& openapi;
   const auth::Authorizer& authorizer;
-  const access::RbacAuthorizer* rbac;  // The same authorizer; null: another one, which has no rules.
-  const TokenIssuer* token_issuer;     // Null: serviceaccounts/token refuses.
+  const access::RbacAuthorizer* rbac;  // The same authorizer; null if it is not RBAC.
+  const TokenIssuer* token_issuer;     // Null disables serviceaccounts/token.
   TokenReviewer review_token;
 };
 
-// Answers a request for a path below /api or /apis, or for /openapi.
+// Handles a request for a path below /api or /apis, or for /openapi.
 Task<void> serve(call::Call& call, const Parts& parts);
 
 }  // namespace holdfast::verbs

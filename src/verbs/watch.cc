@@ -1,4 +1,4 @@
-// WATCH: where to start, then events in the client's form until its time is over or it leaves.
+// WATCH: selects the starting point, then sends events in the client's format until the timeout or a disconnect.
 #include <map>
 #include <random>
 
@@ -41,7 +41,7 @@ Result<store::Blob> render_delivery(const render::View& view, const cache::Deliv
     return store::make_blob(
         render_bookmark(view, std::to_string(delivery.revision.value), delivery.initial_events_end, first_table));
   }
-  // One reference, so that the callback needs no memory of its own: most deliveries find the bytes made already.
+  // Captured by a single reference so that the callback does not allocate: most deliveries are already rendered.
   struct {
     const render::View& view;
     bool first_table;
@@ -73,9 +73,9 @@ Task<Result<cache::WatchRequest>> watch_request(call::Call& call, const request:
   if (!revision) co_return revision.take_error();
   const bool unset = !revision->has_value();
   const bool zero = !unset && (*revision)->value == 0;
-  // From the store's state, not from what the cache happens to have.
-  const bool newest = unset || (zero && reads_like_the_store(call));
-  // The old paths never learned about initial events: they start with the cache's state and no closing bookmark.
+  // Starts from the state of the store, not of the cache.
+  const bool newest = unset || (zero && bypasses_watch_cache(call));
+  // The legacy paths do not support sendInitialEvents: they start with the cache's state, without a closing bookmark.
   const bool old_path = call.info.legacy_watch && !call.query.has("watch");
   std::optional<bool> initial = options.send_initial_events;
   if (!initial && (unset || zero)) initial = true;
@@ -104,9 +104,9 @@ Task<Result<cache::WatchRequest>> watch_request(call::Call& call, const request:
   co_return request;
 }
 
-// --- Over a WebSocket, as browsers watch -----------------------------------------------------------------------------
+// --- Watch over WebSocket, for browsers ------------------------------------------------------------------------------
 
-// The subprotocols that a client offers besides its token, which authentication has read.
+// The subprotocols offered by the client, except for its token, which authentication has read.
 std::vector<std::string_view> subprotocols(const call::Call& call) {
   std::vector<std::string_view> all;
   for (const std::string_view header : call.request.headers.all("sec-websocket-protocol")) {
@@ -118,7 +118,7 @@ std::vector<std::string_view> subprotocols(const call::Call& call) {
   return all;
 }
 
-// Answers a handshake that Go's server refuses; an Origin is not compared with anything there either.
+// Responds to handshakes that Go's server rejects; like there, Origin is not checked.
 bool refuses_websocket(call::Call& call) {
   const net::Headers& headers = call.request.headers;
   const auto refuse = [&call](int code, std::string_view why) {
@@ -134,14 +134,14 @@ bool refuses_websocket(call::Call& call) {
   return subprotocols(call).size() > 1 && refuse(400, "");
 }
 
-// One message. Events of Protobuf have their length in front elsewhere; here the frame says it.
+// One message. The length prefix of Protobuf events is dropped, because WebSocket frames have a length.
 std::string websocket_message(std::string_view event, request::Format format) {
   if (format == request::Format::Protobuf) event.remove_prefix(4);
   return net::websocket_message(event, format == request::Format::Json);
 }
 
 void start_stream(call::Call& call) {
-  if (net::asks_for_websocket(call.request)) {
+  if (net::is_websocket_request(call.request)) {
     for (const std::string_view protocol : subprotocols(call)) {
       call.response.set_header("sec-websocket-protocol", protocol);
     }
@@ -156,23 +156,23 @@ void start_stream(call::Call& call) {
   if (call.recording != nullptr && call.recording->on_stream) call.recording->on_stream(200);
 }
 
-// Of net::Response::write(), without the words: false when the watch is over.
+// Awaiting net::Response::write(), but returning only whether the watch is still open.
 using Write = decltype(std::declval<net::Response&>().write({}));
 struct Sent : Write {
   net::Response& response;
   bool await_resume() const { return !response.closed(); }
 };
 
-// What a delivery needs besides its watch.
+// Per-watch state for sending events.
 struct Sender {
   explicit Sender(call::Call& call)
       : response(call.response),
         view(call.view),
         form(call.view.form_key(false)),
         columns_due(call.view.accepted.form == request::Form::Table),
-        over_websocket(net::asks_for_websocket(call.request)) {}
+        over_websocket(net::is_websocket_request(call.request)) {}
 
-  // co_await sender.send(delivery): takes it, waits while too much is queued for this peer.
+  // co_await sender.send(delivery): sends it, and waits while too much data is queued for this client.
   Sent send(const cache::Delivery& delivery) {
     const bool first_table = std::exchange(columns_due, false);
     Result<store::Blob> bytes = first_table ? render_delivery(view, delivery, view.form_key(true), true)
@@ -186,8 +186,8 @@ struct Sender {
     return {response.write(net::Bytes(text, std::move(*bytes))), response};
   }
 
-  // The same for an object that is no longer selected, in the state that was shown last.
-  Sent send_gone(const cache::Entry& last, Revision revision) {
+  // Sends Deleted for an object that no longer matches, in the state that was last sent.
+  Sent send_deleted(const cache::Entry& last, Revision revision) {
     Arena arena;
     const store::Blob body = last.body();
     const std::string gone = view.served->storage->codec().with_revision(*body, revision);
@@ -205,12 +205,11 @@ struct Sender {
   net::Response& response;
   const render::View& view;
   const std::string form;
-  bool columns_due;  // A table's first event names them.
+  bool columns_due;  // The first event of a Table includes the columns.
   const bool over_websocket;
 };
 
-// Thousands of these may go on for one event, each with memory that has gone cold: the frame holds what that needs and
-// nothing else.
+// One event may resume thousands of these, each with cold memory, so the frame holds only what is needed.
 Task<void> send_events(call::Call& call, cache::Watcher& watcher) {
   Sender sender(call);
   Executor& executor = call.executor();
@@ -224,17 +223,17 @@ Task<void> send_events(call::Call& call, cache::Watcher& watcher) {
   }
 }
 
-// Who asked for a list cannot be sent an event: the stream ends with the first, as that of Kubernetes does.
+// Like in Kubernetes, a watch in a list form cannot be sent any event: the stream ends with the first.
 Task<void> wait_for_event(call::Call& call, cache::Watcher& watcher) {
   std::vector<cache::Delivery> deliveries;
   co_await watcher.next(call.executor(), deliveries);
 }
 
-// The objects that a watch has shown and that have what it selects by, where that is known only of converted objects:
-// which events a change is depends on it.
+// The objects sent by a watch that match its selector, if that depends on fields of converted objects: they determine
+// the type of later events.
 using Matching = std::map<std::string, cache::EntryRef, std::less<>>;  // By key.
 
-// Those that had it when the watch began: changes after that are shown.
+// The objects that matched when the watch began, since only later changes are sent.
 Task<Result<Matching>> matching_before(call::Call& call, cache::WatchRequest& request,
                                        const std::vector<ConvertedField>& fields) {
   Matching matching;
@@ -257,14 +256,14 @@ Task<Result<Matching>> matching_before(call::Call& call, cache::WatchRequest& re
   co_return matching;
 }
 
-// Where a webhook converts objects, that comes before they can be shown, or be selected by fields of the version that
-// it makes.
+// Objects converted by a webhook must be converted before they can be sent, or matched by fields of the requested
+// version.
 Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, const std::vector<ConvertedField>& fields,
                                  Matching matching) {
   Sender sender(call);
   std::vector<cache::Delivery> deliveries;
   while (true) {
-    call.held.clear();  // Of what was shown before.
+    call.held.clear();  // Conversions of previous events.
     co_await watcher.next(call.executor(), deliveries);
     if (deliveries.empty()) break;
     std::vector<cache::EntryRef> objects;
@@ -274,7 +273,7 @@ Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, cons
       if (const auto known = matching.find(delivery.object()->key()); known != matching.end())
         objects.push_back(known->second);
     }
-    Result<Unit> prepared = co_await custom::prepare_to_show(call, objects);
+    Result<Unit> prepared = co_await custom::convert_for_view(call, objects);
     if (!prepared) co_return call.response.abort();
     for (cache::Delivery& delivery : deliveries) {
       if (fields.empty() || !delivery.object()) {
@@ -291,7 +290,7 @@ Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, cons
       } else if (was) {
         const cache::EntryRef last = std::move(known->second);
         matching.erase(known);
-        if (!co_await sender.send_gone(*last, delivery.revision)) co_return;
+        if (!co_await sender.send_deleted(*last, delivery.revision)) co_return;
       }
     }
   }
@@ -300,26 +299,25 @@ Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, cons
 }  // namespace
 
 Task<void> serve_watch(call::Call& call) {
-  Result<Unit> negotiated = negotiate_answer(call);
+  Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
-  const Result<request::ListQuery>& query = call.request_info.list();
-  if (!query) co_return respond_error(call, query.error());
-  Result<Selection> selection = resolve_selector(call, *query);
+  Result<Selection> selection = resolve_selector(call);
   if (!selection) co_return respond_error(call, selection.error());
-  Result<cache::WatchRequest> request = co_await watch_request(call, query->options, std::move(selection->stored));
+  const request::ListOptions& options = call.request_info.list()->options;
+  Result<cache::WatchRequest> request = co_await watch_request(call, options, std::move(selection->stored));
   if (!request) co_return respond_error(call, request.error());
-  const seconds duration = watch_duration(call, query->options);
+  const seconds duration = watch_duration(call, options);
   request->deadline = call.clock.monotonic() + duration;
 
-  if (call.served->object_rules->asks_to_convert()) {
-    // A watch that could not show what there is does not begin.
+  if (call.served->object_rules->converts_by_webhook()) {
+    // Fail early if the existing objects cannot be converted.
     Result<cache::Snapshot> now = co_await call.storage().cache().consistent(call.executor());
     if (!now) co_return respond_error(call, now.error());
-    Result<Unit> prepared = co_await custom::prepare_to_show(call, now->list({.scope = request->scope}).entries);
+    Result<Unit> prepared = co_await custom::convert_for_view(call, now->list({.scope = request->scope}).entries);
     if (!prepared) co_return respond_error(call, custom::not_convertible());
   }
   if (request->start == cache::WatchRequest::Start::Initial) {
-    // As a list of the same objects says.
+    // Same error as for a list of these objects.
     if (Result<cache::Snapshot> now = call.storage().cache().snapshot(); now && now->has_unreadable()) {
       const cache::ListPage page = now->list({.scope = request->scope, .selector = request->selector});
       if (!page.unreadable.empty()) co_return respond_error(call, unreadable_items(call, page.unreadable));
@@ -336,19 +334,19 @@ Task<void> serve_watch(call::Call& call) {
   } else {
     const Error& error = watcher.error();
     if (error.reason != Reason::Expired && error.reason != Reason::Timeout) co_return respond_error(call, error);
-    // The stream has begun as far as the client can tell: it learns about these as an event.
-    if (net::asks_for_websocket(call.request) && refuses_websocket(call)) co_return;
+    // In Kubernetes, the stream has already begun at this point: these errors are sent as an event.
+    if (net::is_websocket_request(call.request) && refuses_websocket(call)) co_return;
     start_stream(call);
     std::string event = render_error_event(call.view, error);
-    if (net::asks_for_websocket(call.request)) event = websocket_message(event, call.view.accepted.format);
+    if (net::is_websocket_request(call.request)) event = websocket_message(event, call.view.accepted.format);
     Result<Unit> written = co_await call.response.write(net::Bytes(std::move(event)));
     if (written) call.response.end();
     co_return;
   }
-  if (net::asks_for_websocket(call.request) && refuses_websocket(call)) co_return;
+  if (net::is_websocket_request(call.request) && refuses_websocket(call)) co_return;
   start_stream(call);
   cache::Watcher following = std::move(*watcher);
-  if (call.served->object_rules->asks_to_convert()) {
+  if (call.served->object_rules->converts_by_webhook()) {
     call.response.on_interrupt([&following, outgoing = call.outgoing()](net::Interrupt) {
       following.cancel();
       outgoing->cancel();
@@ -359,7 +357,7 @@ Task<void> serve_watch(call::Call& call) {
   const Timer timer(call.request.loop(), duration, [&following] { following.cancel(); });
   if (call.view.accepted.form == request::Form::PartialMetadataList) {
     co_await wait_for_event(call, following);
-  } else if (call.served->object_rules->asks_to_convert()) {
+  } else if (call.served->object_rules->converts_by_webhook()) {
     co_await send_converted_events(call, following, selection->converted, std::move(*matching));
   } else {
     co_await send_events(call, following);

@@ -1,5 +1,6 @@
-// What is said to admission webhooks, and what they answer (k8s.io/apiserver, webhook/request/admissionreview.go).
+// AdmissionReview requests and responses (k8s.io/apiserver, webhook/request/admissionreview.go).
 #include "base/api_error.h"
+#include "base/api_version.h"
 #include "base/base64.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -7,6 +8,15 @@
 
 namespace holdfast::webhook {
 namespace {
+
+Value object_value(Arena& arena, const Value& object, bool sorted) {
+  if (!sorted || object.is_null()) return object;
+  return Value::raw(arena.copy(codec::encode_json_sorted(object)));
+}
+
+Error broken(std::string why) { return internal_error("received invalid webhook response: " + std::move(why)); }
+
+}  // namespace
 
 Value kind_value(Arena& arena, const GroupVersionKind& kind) {
   MapBuilder map(arena);
@@ -23,22 +33,6 @@ Value resource_value(Arena& arena, const GroupVersionResource& resource) {
   map.add("resource", Value::string(resource.resource));
   return map.build();
 }
-
-Value object_value(Arena& arena, const Value& object, bool sorted) {
-  if (!sorted || object.is_null()) return object;
-  return Value::raw(arena.copy(codec::encode_json_sorted(object)));
-}
-
-// "admission.k8s.io/v1, Kind=AdmissionReview", as Go prints a kind.
-std::string shown_kind(std::string_view api_version, std::string_view kind) {
-  std::string text(api_version);
-  if (text.find('/') == std::string::npos) text.insert(0, "/");
-  return text + ", Kind=" + std::string(kind);
-}
-
-Error broken(std::string why) { return internal_error("received invalid webhook response: " + std::move(why)); }
-
-}  // namespace
 
 Value extra_value(Arena& arena, const auth::UserInfo& user) {
   MapBuilder extra(arena);
@@ -63,7 +57,7 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
   return map.build();
 }
 
-std::string admission_review(const AdmissionQuestion& question, ReviewVersion version) {
+std::string admission_review(const AdmissionReviewRequest& question, ReviewVersion version) {
   Arena arena;
   MapBuilder request(arena);
   const auto add_text = [&](std::string_view key, std::string_view text) {
@@ -94,8 +88,8 @@ std::string admission_review(const AdmissionQuestion& question, ReviewVersion ve
   return body;
 }
 
-Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view body, std::string_view uid, bool mutating,
-                                              ReviewVersion version) {
+Result<AdmissionReviewResponse> parse_admission_response(Arena& arena, std::string_view body, std::string_view uid,
+                                                         bool mutating, ReviewVersion version) {
   Result<Value> review = codec::decode_json(arena, body);
   if (!review) {
     return internal_error("failed to call webhook: couldn't get version/kind; json parse error: " +
@@ -103,7 +97,7 @@ Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view bod
   }
   const Value* response = review->find("response");
   if (response == nullptr || !response->is_map()) return broken("webhook response was absent");
-  AdmissionAnswer answer;
+  AdmissionReviewResponse answer;
   std::optional<std::string> patch = base64_decode(response->text_at("patch"));
   if (!patch) return internal_error("failed to call webhook: illegal base64 data in response.patch");
   const Value* type = response->find("patchType");
@@ -114,7 +108,7 @@ Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view bod
     }
     if (review->text_at("apiVersion") != "admission.k8s.io/v1" || review->text_at("kind") != "AdmissionReview") {
       return broken("expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got " +
-                    shown_kind(review->text_at("apiVersion"), review->text_at("kind")));
+                    go_kind_text(review->text_at("apiVersion"), review->text_at("kind")));
     }
     if (!mutating && !patch->empty()) return broken("validating webhook may not return response.patch");
     if (!mutating && has_type) return broken("validating webhook may not return response.patchType");
@@ -141,7 +135,7 @@ Result<AdmissionAnswer> read_admission_answer(Arena& arena, std::string_view bod
   return answer;
 }
 
-Refusal denied_by(std::string_view hook, const Value& status) {
+WebhookDenial denied_by(std::string_view hook, const Value& status) {
   Error error{Reason::Unknown, "admission webhook " + go_quote(hook) + " denied the request"};
   const std::string_view message = status.text_at("message"), reason = status.text_at("reason");
   if (!message.empty()) {

@@ -1,4 +1,4 @@
-// Any bytes as a webhook's answer or as its configuration: never a crash.
+// Arbitrary bytes as a webhook's response or configuration must not crash.
 #include <cstdint>
 #include <string_view>
 
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data + 1), size - 1);
   Arena arena;
   for (const ReviewVersion version : {ReviewVersion::V1, ReviewVersion::V1beta1}) {
-    Result<AdmissionAnswer> answer = read_admission_answer(arena, body, "uid", (data[0] & 1) != 0, version);
+    Result<AdmissionReviewResponse> answer = parse_admission_response(arena, body, "uid", (data[0] & 1) != 0, version);
     if (answer && !answer->allowed) (void)denied_by("hook", answer->status);
   }
   if (const Result<Value> configuration = codec::decode_json(arena, body); configuration && configuration->is_map()) {

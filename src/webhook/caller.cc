@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "base/url.h"
 #include "codec/codec.h"
@@ -12,10 +13,10 @@
 namespace holdfast::webhook {
 namespace {
 
-// Servers whose connections one loop keeps.
+// Maximum number of servers per loop with pooled connections.
 constexpr size_t kKeptClients = 64;
 
-// As Kubernetes' own client joins a path: one slash between names, none at the end, dots resolved. envtest writes two.
+// Joins a path like client-go: single slashes, none at the end, dots resolved. envtest writes double slashes.
 std::string clean_path(std::string_view path) {
   std::vector<std::string_view> names;
   while (!path.empty()) {
@@ -58,7 +59,7 @@ std::string_view known_message(int code) {
   }
 }
 
-// How client-go reports a response that is not a success (k8s.io/client-go/rest, NewGenericServerResponse).
+// client-go's message for an unsuccessful response (k8s.io/client-go/rest, NewGenericServerResponse).
 std::string failure_text(const net::ClientResponse& response) {
   Arena arena;
   if (Result<Value> status = codec::decode_json(arena, response.body);
@@ -67,10 +68,7 @@ std::string failure_text(const net::ClientResponse& response) {
   }
   std::string said = "unknown";
   if (response.header("content-type").starts_with("text/")) {
-    std::string_view text = response.body;
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-    if (!text.empty()) said = text;
+    if (const std::string_view text = trim(response.body); !text.empty()) said = text;
   }
   const int code = response.status;
   if (code == 403 || code == 406 || code == 415) return said;
@@ -94,7 +92,7 @@ ClientConfig client_config(const Value& value) {
   return config;
 }
 
-// Used on its loop's thread alone. The most recently used client stands first.
+// Used only on its loop's thread. Clients are ordered by most recent use.
 struct Caller::PerLoop {
   explicit PerLoop(net::EventLoop& event_loop) : loop(event_loop) {}
   net::EventLoop& loop;
@@ -139,7 +137,7 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
                                        std::chrono::seconds timeout, std::string_view user_agent,
                                        std::shared_ptr<net::Cancellation> cancellation) {
   const std::string agent(user_agent);
-  std::string shown, server_name, host;  // The last with its port.
+  std::string shown, server_name, host;  // `host` includes the port.
   net::ClientRequest request;
   request.method = "POST";
   request.timeout = timeout;
@@ -157,15 +155,14 @@ Task<Result<std::string>> Caller::post(net::EventLoop& loop, ClientConfig config
     address = services_.resolve(service.ns, service.name, service.port);
   } else {
     if (config.url.empty()) co_return bad_request("webhook configuration must have either service or URL");
-    // Checked when it was written, but possibly by another server.
+    // Validated when it was written, but possibly by another server.
     if (const std::vector<UrlProblem> problems = webhook_url_problems(config.url); !problems.empty()) {
       co_return bad_request("Unparsable URL: " + problems.front().why);
     }
     const Result<HttpUrl> target = parse_http_url(config.url);
     if (!target) co_return bad_request("Unparsable URL: " + target.error().message);
     server_name = target->host;
-    host = (target->host.find(':') == std::string::npos ? target->host : "[" + target->host + "]") + ":" +
-           std::to_string(target->port);
+    host = host_port(target->host, target->port);
     request.target = clean_path(target->path) + query;
     request.headers.emplace_back("Host", target->authority);
     shown = "https://" + target->authority + request.target;

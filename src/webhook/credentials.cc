@@ -1,13 +1,14 @@
 #include "base/log.h"
+#include "base/url.h"
 #include "webhook/webhook.h"
 
 namespace holdfast::webhook {
 namespace {
 
-// This server's own service. Kubernetes never shows it the credentials of a kubeconfig.
+// This server's own service, which Kubernetes never sends a kubeconfig's credentials to.
 constexpr std::string_view kOwnService = "kubernetes.default.svc:443";
 constexpr std::string_view kDefaultPort = ":443";
-// How long to wait after files could not be read.
+// Delay before files that could not be read are tried again.
 constexpr std::chrono::seconds kReadAgain{10};
 
 Result<Unit> check_user(const client::Config& user) {
@@ -34,9 +35,8 @@ Result<std::shared_ptr<ClientCredentials>> ClientCredentials::load(const std::st
   return std::shared_ptr<ClientCredentials>(new ClientCredentials(std::move(*users)));
 }
 
-// As defaultAuthenticationInfoResolver.clientConfig in k8s.io/apiserver/pkg/util/webhook/authentication.go: by name, by
-// "*." and the rest of the name behind each dot, both again without the default port, then "*", then the current
-// context.
+// Follows defaultAuthenticationInfoResolver.clientConfig in k8s.io/apiserver/pkg/util/webhook/authentication.go: by
+// name, by "*." and the part after each dot, both again without the default port, then "*", then the current context.
 std::string_view ClientCredentials::user_for(std::string_view host_port) const {
   if (host_port == kOwnService) return {};
   const auto find = [this](std::string_view name) {
@@ -52,8 +52,7 @@ std::string_view ClientCredentials::user_for(std::string_view host_port) const {
   };
   if (const std::string_view user = find_host(host_port); !user.empty()) return user;
   if (host_port.ends_with(kDefaultPort)) {
-    std::string_view host = host_port.substr(0, host_port.size() - kDefaultPort.size());
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    const std::string_view host = without_brackets(host_port.substr(0, host_port.size() - kDefaultPort.size()));
     if (const std::string_view user = find_host(host); !user.empty()) return user;
   }
   if (const std::string_view user = find("*"); !user.empty()) return user;
@@ -74,8 +73,8 @@ Result<ClientCredentials::Shown> ClientCredentials::for_server(std::string_view 
     } else if (known == read_.end()) {
       return read.take_error();
     } else {
-      // What was read before may still be good: a file is being replaced, or will be there again.
-      log::warning("credentials for webhooks cannot be read again", {{"user", name}, {"why", read.error().message}});
+      // The previous credentials may still be valid: a file may just be in the middle of being replaced.
+      log::warning("cannot reload webhook credentials", {{"user", name}, {"why", read.error().message}});
       known->second.stale_at = now + kReadAgain;
     }
   }

@@ -1,4 +1,4 @@
-// Webhook configurations as what dispatch needs of them.
+// Parses webhook configurations for dispatch.
 #include <algorithm>
 #include <map>
 
@@ -7,14 +7,6 @@
 
 namespace holdfast::webhook {
 namespace {
-
-std::vector<std::string> texts(std::span<const Value> items) {
-  std::vector<std::string> all;
-  for (const Value& item : items) {
-    if (item.is_string()) all.emplace_back(item.as_string());
-  }
-  return all;
-}
 
 bool has(const std::vector<std::string>& items, std::string_view wanted) {
   return std::any_of(items.begin(), items.end(),
@@ -53,11 +45,11 @@ std::string_view to_string(Operation operation) {
 
 Rule rule_of(const Value& value) {
   Rule rule;
-  rule.operations = texts(value.items_at("operations"));
-  rule.groups = texts(value.items_at("apiGroups"));
-  rule.versions = texts(value.items_at("apiVersions"));
-  rule.resources = texts(value.items_at("resources"));
-  rule.names = texts(value.items_at("resourceNames"));
+  rule.operations = texts_of(value.items_at("operations"));
+  rule.groups = texts_of(value.items_at("apiGroups"));
+  rule.versions = texts_of(value.items_at("apiVersions"));
+  rule.resources = texts_of(value.items_at("resources"));
+  rule.names = texts_of(value.items_at("resourceNames"));
   const std::string_view scope = value.text_at("scope");
   rule.scope = scope == "Cluster"      ? Rule::Scope::Cluster
                : scope == "Namespaced" ? Rule::Scope::Namespaced
@@ -67,7 +59,7 @@ Rule rule_of(const Value& value) {
 
 bool Rule::matches(Operation operation, const GroupVersionResource& resource, std::string_view subresource,
                    std::string_view ns, std::string_view name) const {
-  // A request for a namespace has that namespace's own name here, yet namespaces are cluster-scoped.
+  // Requests for a namespace carry its name as their namespace, although namespaces are cluster-scoped.
   const bool of_cluster = ns.empty() || resource == GroupVersionResource{"", "v1", "namespaces"};
   if (scope == Scope::Namespaced && of_cluster) return false;
   if (scope == Scope::Cluster && !of_cluster) return false;
@@ -93,7 +85,7 @@ std::vector<Hook> hooks_of(const Value& configuration) {
     hook.has_side_effects = effects != "None" && effects != "NoneOnDryRun";
     hook.reinvokes = value.text_at("reinvocationPolicy") == "IfNeeded";
     hook.timeout = std::chrono::seconds(value.int_at_or(10, "timeoutSeconds"));
-    for (const std::string& version : texts(value.items_at("admissionReviewVersions"))) {
+    for (const std::string& version : texts_of(value.items_at("admissionReviewVersions"))) {
       if (version != "v1" && version != "v1beta1") continue;
       hook.review_version = version == "v1" ? ReviewVersion::V1 : ReviewVersion::V1beta1;
       break;

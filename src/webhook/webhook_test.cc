@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "base/test_folder.h"
 #include "codec/codec.h"
 
 namespace holdfast::webhook {
@@ -39,21 +37,21 @@ constexpr RuleCase kRuleCases[] = {
      "",
      "default",
      false},
-    {"wildcards leave subresources alone",
+    {"wildcards exclude subresources",
      R"({"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*"]})",
      Operation::Update,
      {"", "v1", "pods"},
      "status",
      "default",
      false},
-    {"*/* is every resource and subresource",
+    {"*/* matches every resource and subresource",
      R"({"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]})",
      Operation::Update,
      {"", "v1", "pods"},
      "status",
      "default",
      true},
-    {"pods/* is pods too",
+    {"pods/* matches pods too",
      R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/*"]})",
      Operation::Update,
      {"", "v1", "pods"},
@@ -67,14 +65,14 @@ constexpr RuleCase kRuleCases[] = {
      "status",
      "default",
      true},
-    {"scope Namespaced has no namespaces in it",
+    {"scope Namespaced excludes namespaces",
      R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*"],"scope":"Namespaced"})",
      Operation::Create,
      {"", "v1", "namespaces"},
      "",
      "x",
      false},
-    {"scope Cluster has namespaces in it",
+    {"scope Cluster includes namespaces",
      R"({"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*"],"scope":"Cluster"})",
      Operation::Create,
      {"", "v1", "namespaces"},
@@ -83,7 +81,7 @@ constexpr RuleCase kRuleCases[] = {
      true},
 };
 
-TEST(Rules, MatchAsTheirWordsSay) {
+TEST(Rules, MatchRequests) {
   for (const RuleCase& row : kRuleCases) {
     Arena arena;
     const std::string text =
@@ -94,7 +92,7 @@ TEST(Rules, MatchAsTheirWordsSay) {
   }
 }
 
-TEST(Hooks, HaveTheFirstReviewVersionThatIsKnown) {
+TEST(Hooks, UseFirstSupportedReviewVersion) {
   Arena arena;
   const std::vector<Hook> hooks = hooks_of(parse(arena, R"({"metadata":{"name":"c"},"webhooks":[
       {"name":"h","admissionReviewVersions":["v9","v1beta1","v1"],"timeoutSeconds":3,"sideEffects":"None"},
@@ -107,7 +105,7 @@ TEST(Hooks, HaveTheFirstReviewVersionThatIsKnown) {
   EXPECT_NE(hooks[0].id, hooks[1].id);
 }
 
-TEST(Hooks, SelectByTheOldOrTheNewObject) {
+TEST(Hooks, ObjectSelectorMatchesOldOrNewObject) {
   Arena arena;
   const std::vector<Hook> hooks =
       hooks_of(parse(arena, R"({"webhooks":[{"name":"h","objectSelector":{"matchLabels":{"a":"b"}}}]})"));
@@ -121,32 +119,22 @@ TEST(Hooks, SelectByTheOldOrTheNewObject) {
 
 // --- Credentials ---
 
-namespace fs = std::filesystem;
-
-// A kubeconfig in a folder of its own.
+// A kubeconfig in its own temporary folder.
 struct Kubeconfig {
-  explicit Kubeconfig(std::string_view text) {
-    std::string name = (fs::temp_directory_path() / "holdfast-webhook-XXXXXX").string();
-    folder = mkdtemp(name.data());
-    write("config", text);
-  }
-  ~Kubeconfig() { fs::remove_all(folder); }
-  Kubeconfig(const Kubeconfig&) = delete;
-  Kubeconfig& operator=(const Kubeconfig&) = delete;
-  void write(const std::string& file, std::string_view text) const { std::ofstream(folder / file) << text; }
-  std::string path() const { return (folder / "config").string(); }
-  fs::path folder;
+  explicit Kubeconfig(std::string_view text) : path(folder.write("config", text)) {}
+  TestFolder folder;
+  std::string path;
 };
 
-TEST(Credentials, AreChosenByTheNameOfTheServer) {
+TEST(Credentials, AreChosenByServerName) {
   const Kubeconfig all(R"({users: [{name: "hook.example.com:8443", user: {token: a}}, {name: hook.default.svc},
       {name: "*.example.com"}, {name: "*.example.com:8443"}, {name: "*.svc:9443"}, {name: "::1"}, {name: "*"}]})");
-  const auto loaded = ClientCredentials::load(all.path());
+  const auto loaded = ClientCredentials::load(all.path);
   ASSERT_TRUE(loaded) << loaded.error().message;
   constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
       {"hook.example.com:8443", "hook.example.com:8443"},
       {"other.example.com:8443", "*.example.com:8443"},
-      {"far.other.example.com:443", "*.example.com"},  // The default port need not be said; any other one must.
+      {"far.other.example.com:443", "*.example.com"},  // Only the default port may be omitted.
       {"far.other.example.com:444", "*"},
       {"hook.default.svc:443", "hook.default.svc"},
       {"hook.default.svc:9443", "*.svc:9443"},
@@ -157,10 +145,10 @@ TEST(Credentials, AreChosenByTheNameOfTheServer) {
   for (const auto& [server, user] : kWanted) EXPECT_EQ((*loaded)->user_for(server), user) << server;
 }
 
-TEST(Credentials, AreThoseOfTheCurrentContextElse) {
+TEST(Credentials, FallBackToCurrentContext) {
   const Kubeconfig one(R"({current-context: c, contexts: [{name: c, context: {user: u}}],
                           users: [{name: u, user: {username: me, password: secret, as: bob, as-groups: [dev]}}]})");
-  const auto loaded = ClientCredentials::load(one.path());
+  const auto loaded = ClientCredentials::load(one.path);
   ASSERT_TRUE(loaded) << loaded.error().message;
   const Result<ClientCredentials::Shown> shown = (*loaded)->for_server("hook:443");
   ASSERT_TRUE(shown);
@@ -169,23 +157,23 @@ TEST(Credentials, AreThoseOfTheCurrentContextElse) {
                                                    testing::Pair("impersonate-group", "dev")));
   EXPECT_FALSE(shown->identity);
   const Kubeconfig none("{users: []}");
-  EXPECT_EQ((*ClientCredentials::load(none.path()))->user_for("hook:443"), "");
+  EXPECT_EQ((*ClientCredentials::load(none.path))->user_for("hook:443"), "");
 }
 
-TEST(Credentials, AreReadAgainWhenTheyWereRejected) {
+TEST(Credentials, AreReloadedAfterRejection) {
   const Kubeconfig one(R"({users: [{name: "*", user: {tokenFile: token}}]})");
-  one.write("token", "first\n");
-  const auto loaded = ClientCredentials::load(one.path());
+  one.folder.write("token", "first\n");
+  const auto loaded = ClientCredentials::load(one.path);
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto header = [&] { return (*loaded)->for_server("hook:443")->headers.at(0).second; };
   EXPECT_EQ(header(), "Bearer first");
-  one.write("token", "second\n");
+  one.folder.write("token", "second\n");
   EXPECT_EQ(header(), "Bearer first");
   (*loaded)->rejected_by("hook:443");
   EXPECT_EQ(header(), "Bearer second");
 }
 
-TEST(Credentials, OfAUserThatCannotBeUsedAreRefused) {
+TEST(Credentials, UnusableUsersAreRejected) {
   constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
       {R"({users: [{name: u, user: {tokenFile: nowhere}}]})", "/nowhere: no such file or directory"},
       {R"({users: [{name: u, user: {client-certificate: nowhere}}]})", "/nowhere: no such file or directory"},
@@ -196,25 +184,25 @@ TEST(Credentials, OfAUserThatCannotBeUsedAreRefused) {
       {R"({users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: c}}}]})",
        "user \"u\": exec plugins are not supported for webhooks"},
       {R"({users: [{name: u, user: {auth-provider: {}}}]})", "user \"u\": auth-provider is not supported"},
-      {R"({users: [{name: u}, {name: u}]})", "user \"u\" is there twice"},
+      {R"({users: [{name: u}, {name: u}]})", "user \"u\" is defined twice"},
       {"[]", "not a kubeconfig"},
   };
   for (const auto& [text, why] : kRefused) {
     const Kubeconfig wrong(text);
-    const auto loaded = ClientCredentials::load(wrong.path());
+    const auto loaded = ClientCredentials::load(wrong.path);
     ASSERT_FALSE(loaded) << text;
     EXPECT_THAT(loaded.error().message, testing::HasSubstr(why));
-    EXPECT_THAT(loaded.error().message, testing::HasSubstr(wrong.folder.string()));
+    EXPECT_THAT(loaded.error().message, testing::HasSubstr(wrong.folder.path()));
   }
   EXPECT_FALSE(ClientCredentials::load("/nowhere/config"));
 }
 
-// --- Answers ---
+// --- Responses ---
 
 struct AnswerCase {
   std::string_view name, body;
   bool mutating;
-  std::string_view want;  // The error; empty: none.
+  std::string_view want;  // The error; empty if it is valid.
 };
 
 constexpr AnswerCase kAnswerCases[] = {
@@ -240,29 +228,30 @@ constexpr AnswerCase kAnswerCases[] = {
      false, "received invalid webhook response: validating webhook may not return response.patch"},
 };
 
-TEST(Answers, AreCheckedInKubernetesWords) {
+TEST(Answers, ErrorsMatchKubernetes) {
   for (const AnswerCase& row : kAnswerCases) {
     Arena arena;
-    Result<AdmissionAnswer> answer = read_admission_answer(arena, row.body, "u", row.mutating, ReviewVersion::V1);
+    Result<AdmissionReviewResponse> answer =
+        parse_admission_response(arena, row.body, "u", row.mutating, ReviewVersion::V1);
     EXPECT_EQ(answer ? std::string() : answer.error().message, row.want) << row.name;
   }
 }
 
-TEST(Answers, OfOldReviewsNeedNeitherUidNorKind) {
+TEST(Answers, V1beta1NeedsNeitherUidNorKind) {
   Arena arena;
-  Result<AdmissionAnswer> answer = read_admission_answer(arena, R"({"response":{"allowed":true,"patch":"W10="}})", "u",
-                                                         true, ReviewVersion::V1beta1);
+  Result<AdmissionReviewResponse> answer = parse_admission_response(
+      arena, R"({"response":{"allowed":true,"patch":"W10="}})", "u", true, ReviewVersion::V1beta1);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->patch, "[]");
 }
 
-TEST(Refusals, KeepTheStatusThatTheWebhookChose) {
+TEST(Refusals, KeepStatusReturnedByWebhook) {
   Arena arena;
-  const Refusal chosen = denied_by("a.b.c", parse(arena, R"({"code":418,"message":"nope","reason":"Because"})"));
+  const WebhookDenial chosen = denied_by("a.b.c", parse(arena, R"({"code":418,"message":"nope","reason":"Because"})"));
   EXPECT_EQ(chosen.error.message, "admission webhook \"a.b.c\" denied the request: nope");
   EXPECT_EQ(chosen.error.code, 418);
   EXPECT_EQ(chosen.reason, "Because");
-  const Refusal silent = denied_by("a.b.c", Value::null());
+  const WebhookDenial silent = denied_by("a.b.c", Value::null());
   EXPECT_EQ(silent.error.message, "admission webhook \"a.b.c\" denied the request without explanation");
   EXPECT_EQ(silent.error.code, 400);
 }

@@ -28,7 +28,7 @@ AdmissionRequest admission_request(call::Call& call, AdmissionOperation operatio
   request.subresource = call.info.subresource;
   request.ns = call.info.ns;
   request.name = call.info.name.empty() ? object.text_at("metadata", "name") : call.info.name;
-  // A Namespace is in itself.
+  // The namespace of a Namespace is the object itself.
   const types::Resource& resource = *call.served->resource;
   if (request.ns.empty() && resource.group.empty() && resource.kind == "Namespace") request.ns = request.name;
   request.user = call.user.get();
@@ -36,7 +36,7 @@ AdmissionRequest admission_request(call::Call& call, AdmissionOperation operatio
   return request;
 }
 
-// CreateOptions or UpdateOptions as policies and webhooks see them, for patches too. A connect has none.
+// CreateOptions or UpdateOptions (also for patches) as seen by policies and webhooks. A connect has none.
 Value write_options_value(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                           std::string_view field_manager) {
   if (operation == AdmissionOperation::Connect) return Value::null();
@@ -54,7 +54,7 @@ Value write_options_value(call::Call& call, AdmissionOperation operation, const 
   return map.build();
 }
 
-// What mutating admission made of an object that was shown with its managedFields (`before`).
+// Takes over the result of mutating admission on an object that was shown with its managedFields (`before`).
 void take_changed(call::Call& call, const Value& changed, const Value* before, NextObject& next) {
   const Value* metadata = changed.find("metadata");
   const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
@@ -65,7 +65,7 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
   const bool untouched = (managed == nullptr && before == nullptr) ||
                          (managed != nullptr && before != nullptr && equal(*managed, *before));
   if (untouched) return;
-  // What admission leaves behind must still be readable; otherwise what was there before counts.
+  // If managedFields cannot be decoded after admission, the previous ones are kept.
   Result<ownership::Managed> decoded =
       ownership::decode_managed(call.arena, managed == nullptr ? Value::null() : *managed);
   if (decoded) {
@@ -80,7 +80,7 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
 
 }  // namespace
 
-Admission::Admission(const Parts& parts)
+Admission::Admission(const Writer::Parts& parts)
     : plugins_(parts.plugins, &parts.metrics),
       webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
                 parts.webhook_credentials, parts.plugins.disabled),
@@ -123,7 +123,7 @@ Value with_managed(Arena& arena, const Value& object, const ownership::Managed& 
 Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOperation operation,
                                                   const request::WriteOptions& options, NextObject next,
                                                   const LiveObject* live) {
-  // Before any other admission, as forbidCreateAdmission in customresource_handler.go.
+  // Before any other admission, like forbidCreateAdmission in customresource_handler.go.
   if (operation == AdmissionOperation::Create && call.served->terminating) {
     co_return forbidden(call.group_resource(), next.object.text_at("metadata", "name"),
                         "create not allowed while custom resource definition is terminating");
@@ -133,7 +133,7 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
   const Value* old = live == nullptr ? nullptr : &live->object;
   const bool shown = is_shown(call, operation);
   Reinvocation reinvocation;
-  // What a webhook changes, plugins and other webhooks may want to see: one more round, no more.
+  // Plugins and other webhooks may have to see a webhook's changes: at most one more round.
   for (const bool again : {false, true}) {
     reinvocation.again = again;
     Draft draft(call.arena, next.object);
@@ -189,9 +189,9 @@ Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation oper
     request.object = with_managed(call.arena, object, next.managed, custom);
     if (live != nullptr) request.old = with_managed(call.arena, live->object, live->managed, custom);
   }
-  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
-  if (!judged) co_return judged.take_error();
-  // Last, so that nothing is charged for what others refuse.
+  Result<Unit> validated = co_await validate_by_hooks(call, request, *known);
+  if (!validated) co_return validated.take_error();
+  // Last, so that nothing is charged for writes that are rejected otherwise.
   co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
 }
 
@@ -234,19 +234,19 @@ Task<Result<Unit>> Admission::admit_delete(call::Call& call, Value options, cons
   Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, Value::null(),
                                               &live.object, dry_run, *known);
   if (!accepted) co_return accepted.take_error();
-  // Of an eviction, webhooks have seen the Eviction.
+  // For an eviction, webhooks have already seen the Eviction.
   if (!is_shown(call, AdmissionOperation::Delete) || !call.info.subresource.empty()) {
     co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
   }
   AdmissionRequest request = admission_request(call, AdmissionOperation::Delete, live.object, dry_run);
-  request.name = call.info.name;  // Kubernetes gives no name to what is deleted with a collection.
+  request.name = call.info.name;  // Empty for deletecollection, as in Kubernetes.
   request.options = options;
   request.old = with_managed(call.arena, live.object, live.managed, call.served->custom);
   Reinvocation reinvocation;
   Result<Value> mutated = co_await mutate_by_hooks(call, request, *known, reinvocation);
   if (!mutated) co_return mutated.take_error();
-  Result<Unit> judged = co_await validate_by_hooks(call, request, *known);
-  if (!judged) co_return judged.take_error();
+  Result<Unit> validated = co_await validate_by_hooks(call, request, *known);
+  if (!validated) co_return validated.take_error();
   co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
 }
 

@@ -1,6 +1,6 @@
-// Everything that may change or refuse a write before it is stored, in Kubernetes' order: mutating plugins, policies
-// and webhooks; the check against privilege escalation; then validating plugins, policies and webhooks; last the
-// quotas. Private to the module.
+// Everything that may change or reject a write before it is stored, in Kubernetes' order: mutating plugins, policies
+// and webhooks; the privilege escalation check; validating plugins, policies and webhooks; finally quotas. Private to
+// the module.
 #pragma once
 
 #include <span>
@@ -22,38 +22,26 @@ namespace holdfast::write {
 
 class Admission {
  public:
-  // Everything outlives it.
-  struct Parts {
-    const admission::PluginChoice& plugins;
-    resource::Storage& mutating_webhooks;
-    resource::Storage& validating_webhooks;
-    webhook::Caller& caller;
-    const WebhookCredentials& webhook_credentials;
-    const resource::Registry& registry;  // Where policies are.
-    const auth::Authorizer& authorizer;
-    const access::RbacAuthorizer* rbac;  // Null: another authorizer, which has no rules.
-    own_calls::Handler own;
-    MetricRegistry& metrics;
-  };
-  explicit Admission(const Parts& parts);
+  explicit Admission(const Writer::Parts& parts);
 
   // Mutating admission. `next` and the result are in the requested version; `live` is null for a create.
   Task<Result<NextObject>> mutate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                                   NextObject next, const LiveObject* live);
-  // Validating admission of a create or an update: `object` is `next`'s as it will be stored, in the requested version.
+  // Validating admission of a create or update: `object` is that of `next` as it will be stored, in the requested
+  // version.
   Task<Result<Unit>> validate(call::Call& call, AdmissionOperation operation, const request::WriteOptions& options,
                               const Value& object, const NextObject& next, const LiveObject* live);
-  // Mutating, then (`validates`) validating policies and webhooks about the body of a subresource of a kind of its own:
-  // a Scale, a Binding.
+  // Runs mutating and, with `validates`, validating policies and webhooks on the body of a subresource with its own
+  // kind (Scale, Binding).
   Task<Result<Value>> admit_subresource(call::Call& call, AdmissionOperation operation,
                                         const request::WriteOptions& options, Value object, Value old, bool validates);
-  // Both kinds of admission for a delete.
+  // Mutating and validating admission of a delete.
   Task<Result<Unit>> admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run);
 
   const Quotas& quotas() const { return quotas_; }
 
  private:
-  // Whether anything but the built-in plugins looks at this write. Only that looks at managedFields.
+  // Whether any policies or webhooks apply to this write. Only they see managedFields.
   bool is_shown(const call::Call& call, AdmissionOperation operation) const;
   Task<Result<NextObject>> mutate_object(call::Call& call, AdmissionOperation operation,
                                          const request::WriteOptions& options, NextObject next, const LiveObject* live);

@@ -32,31 +32,16 @@ cel::Authorizer::Decision RequestAuthorizer::decide(const Check& check) {
 Value request_value(call::Call& call, const AdmissionRequest& request, const types::Resource& kind,
                     const types::Resource& resource) {
   Arena& arena = call.arena;
-  const auto kind_value = [&](const types::Resource& of) {
-    const webhook::GroupVersionKind kind = kind_of(call, of);
-    MapBuilder map(arena);
-    map.add("group", Value::string(kind.group));
-    map.add("version", Value::string(kind.version));
-    map.add("kind", Value::string(kind.kind));
-    return map.build();
-  };
-  const auto resource_value = [&](const types::Resource& of) {
-    MapBuilder map(arena);
-    map.add("group", Value::string(of.group));
-    map.add("version", Value::string(of.version));
-    map.add("resource", Value::string(of.plural));
-    return map.build();
-  };
   MapBuilder map(arena);
-  map.add("kind", kind_value(kind));
-  map.add("resource", resource_value(resource));
+  map.add("kind", webhook::kind_value(arena, kind_of(call, kind)));
+  map.add("resource", webhook::resource_value(arena, resource_of(resource)));
   add_text(map, "subResource", request.subresource);
-  map.add("requestKind", kind_value(*call.served->resource));
-  map.add("requestResource", resource_value(*call.served->resource));
+  map.add("requestKind", webhook::kind_value(arena, kind_of(call, *call.served->resource)));
+  map.add("requestResource", webhook::resource_value(arena, resource_of(*call.served->resource)));
   add_text(map, "requestSubResource", request.subresource);
   add_text(map, "name", request.name);
   add_text(map, "namespace", request.ns);
-  map.add("operation", Value::string(webhook::to_string(operation_of(request.operation))));
+  map.add("operation", Value::string(webhook::to_string(request.operation)));
   map.add("userInfo", webhook::user_value(arena, *request.user));
   map.add("dryRun", Value::boolean(request.dry_run));
   map.add("options", request.options);

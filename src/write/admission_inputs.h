@@ -1,5 +1,5 @@
-// What expressions of policies and match conditions see of a request beside the object: `request` and `authorizer`.
-// Private to the module.
+// The inputs of policy expressions and match conditions besides the object: `request` and `authorizer`. Private to the
+// module.
 #pragma once
 
 #include "auth/auth.h"
@@ -9,7 +9,7 @@
 
 namespace holdfast::write {
 
-// Decides for the request's user, or for a service account that an expression names. Both outlive it.
+// Authorizes the request's user, or a service account named by an expression. Both arguments must outlive it.
 class RequestAuthorizer final : public cel::Authorizer {
  public:
   RequestAuthorizer(const auth::Authorizer& authorizer, const auth::UserInfo& user)
@@ -22,10 +22,10 @@ class RequestAuthorizer final : public cel::Authorizer {
   const auth::UserInfo& user_;
 };
 
-// An AdmissionRequest without object and oldObject, for an object that is shown in the version of `kind`.
+// An AdmissionRequest without object and oldObject, for an object shown in the version of `kind`.
 Value request_value(call::Call& call, const AdmissionRequest& request, const types::Resource& kind,
                     const types::Resource& resource);
-// What authorizer.requestResource is about.
+// The resource for authorizer.requestResource.
 cel::Val::RequestResource request_resource(const call::Call& call, const AdmissionRequest& request);
 
 }  // namespace holdfast::write

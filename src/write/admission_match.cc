@@ -12,20 +12,6 @@
 
 namespace holdfast::write {
 
-webhook::Operation operation_of(AdmissionOperation operation) {
-  switch (operation) {
-    case AdmissionOperation::Create:
-      return webhook::Operation::Create;
-    case AdmissionOperation::Update:
-      return webhook::Operation::Update;
-    case AdmissionOperation::Delete:
-      return webhook::Operation::Delete;
-    case AdmissionOperation::Connect:
-      break;
-  }
-  return webhook::Operation::Connect;
-}
-
 webhook::GroupVersionResource resource_of(const types::Resource& resource) {
   return {resource.group, resource.version, resource.plural};
 }
@@ -79,17 +65,14 @@ Result<Patched> take_patched(call::Call& call, const Versioned& before, const Va
   Patched result;
   result.changed = !equal(object, before.object);
   if (!has_own_kind(call) && before.served->object_rules != nullptr) {
-    Draft draft(arena, object);
-    before.served->object_rules->set_defaults(arena, draft.root());
-    object = draft.value();
+    object = before.served->object_rules->with_defaults(arena, object);
   }
   result.object = object;
   return result;
 }
 
 bool RequestMatcher::matches(const webhook::Rule& rule, const types::Resource& resource) const {
-  return rule.matches(operation_of(request_.operation), resource_of(resource), request_.subresource, request_.ns,
-                      request_.name);
+  return rule.matches(request_.operation, resource_of(resource), request_.subresource, request_.ns, request_.name);
 }
 
 const resource::Served* RequestMatcher::version(std::span<const webhook::Rule> rules, bool equivalent) {
@@ -104,7 +87,7 @@ const resource::Served* RequestMatcher::version(std::span<const webhook::Rule> r
       if (other.resource != &asked && other.storage == call_.served->storage) siblings_->push_back(&other);
     }
   }
-  // Earlier rules count first.
+  // Earlier rules take precedence.
   for (const webhook::Rule& rule : rules) {
     for (const resource::Served* other : *siblings_) {
       if (matches(rule, *other->resource)) return other;

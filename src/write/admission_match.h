@@ -1,5 +1,5 @@
-// What policies and webhooks have in common: which requests concern them, in which version they see the object, and the
-// second round of mutating admission. Private to the module.
+// Shared by policies and webhooks: which requests match, the version in which they see the object, and reinvocation in
+// mutating admission. Private to the module.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,21 @@
 
 namespace holdfast::write {
 
-webhook::Operation operation_of(AdmissionOperation operation);
 webhook::GroupVersionResource resource_of(const types::Resource& resource);
-// The kind that the body of a request has: of a subresource of its own kind that one.
+// The kind of a request's body: that of the resource, or that of a subresource with its own kind.
 webhook::GroupVersionKind kind_of(const call::Call& call, const types::Resource& resource);
 bool has_own_kind(const call::Call& call);
 
-// What a write remembers between the two rounds of mutating admission (k8s.io/apiserver, reinvocationcontext.go).
+// State kept between the two rounds of mutating admission (k8s.io/apiserver, reinvocationcontext.go).
 struct Reinvocation {
   bool again = false;   // This is the second round.
-  bool wanted = false;  // Something changed the object: one is needed.
+  bool wanted = false;  // The object was changed: a second round is needed.
 
-  // Of policies, and of webhooks.
+  // One for policies, one for webhooks.
   struct Invoked {
-    std::set<std::string, std::less<>> invoked;   // Those that want to see later changes ...
-    std::set<std::string, std::less<>> eligible;  // ... and those of them that missed one.
-    Value last_output;                            // To see what others changed since.
+    std::set<std::string, std::less<>> invoked;   // Those with a reinvocation policy that were called ...
+    std::set<std::string, std::less<>> eligible;  // ... and those of them that missed a later change.
+    Value last_output;                            // For detecting changes made by others.
 
     void note_change() {
       eligible.insert(invoked.begin(), invoked.end());
@@ -40,35 +39,34 @@ struct Reinvocation {
   Invoked policies, webhooks;
 };
 
-// The object and what was there before, in the version in which they were shown last.
+// The new and the old object, in the version in which they were last shown.
 struct Versioned {
   const resource::Served* served = nullptr;
   Value object, old;
 };
 Task<Result<Unit>> show_as(call::Call& call, Versioned& versioned, const resource::Served& wanted);
 
-// An object that a patch was applied to, as an object of its kind, with the defaults that the patch may have called
-// for.
+// A patched object, converted back to its kind, with defaults for what the patch added.
 struct Patched {
   Value object;
   bool changed = false;
 };
-// `strict`: unknown fields are an error.
+// With `strict`, unknown fields are an error.
 Result<Patched> take_patched(call::Call& call, const Versioned& before, const Value& patched, bool strict = false);
 
-// Compares one request with the rules and selectors of policies and webhooks. What they need beside the request is
-// looked up once, when the first one asks.
+// Matches one request against the rules and selectors of policies and webhooks. Data needed besides the request is
+// looked up once, on first use.
 class RequestMatcher {
  public:
-  // All outlive it.
+  // All arguments must outlive it.
   RequestMatcher(call::Call& call, const AdmissionRequest& request, const KnownObjects& known)
       : call_(call), request_(request), known_(known) {}
 
-  // The version of the resource in which one of the rules matches, if `equivalent` any version; null: none does.
+  // The version of the resource that one of the rules matches (with `equivalent`, any version); null if none does.
   const resource::Served* version(std::span<const webhook::Rule> rules, bool equivalent);
-  // Only requests in a namespace, or about one, can be exempted by it.
+  // Requests that are neither in nor about a namespace always match.
   bool selects_namespace(const Value& selector);
-  // The namespace of the request; null: it has none. Its managedFields are not in it.
+  // The namespace of the request, without managedFields; null if it has none.
   const Value& namespace_object();
 
  private:
@@ -78,7 +76,7 @@ class RequestMatcher {
   call::Call& call_;
   const AdmissionRequest& request_;
   const KnownObjects& known_;
-  std::optional<std::vector<const resource::Served*>> siblings_;  // Other versions and names of the same objects.
+  std::optional<std::vector<const resource::Served*>> siblings_;  // The same objects under other versions and names.
   std::optional<Value> namespace_;
 };
 

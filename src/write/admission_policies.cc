@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
 #include "base/hash.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -20,8 +21,8 @@ namespace {
 
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 
-// API-defined policies are never about policies: a broken one must not keep anybody from mending it. Nor about reviews,
-// of which a cluster's own parts depend.
+// Policies never apply to policies, so that a broken one can be fixed, nor to reviews, on which parts of the cluster
+// depend.
 bool is_exempt(const types::Resource& resource) {
   if (resource.group == "authentication.k8s.io" || resource.group == "authorization.k8s.io") return true;
   constexpr std::string_view kPlurals[] = {"validatingadmissionpolicies", "validatingadmissionpolicybindings",
@@ -30,7 +31,7 @@ bool is_exempt(const types::Resource& resource) {
          std::find(std::begin(kPlurals), std::end(kPlurals), resource.plural) != std::end(kPlurals);
 }
 
-// Other names under which the same built-in objects are served. Custom resources have none.
+// Other resources that serve the same built-in objects. Custom resources have none.
 std::vector<policy::Index::Alias> aliases_of(const resource::Registry::Snapshot& registry) {
   std::vector<policy::Index::Alias> aliases;
   for (const resource::Served& a : registry.all()) {
@@ -67,10 +68,10 @@ cache::Selector selector_of(const Value& selector) {
   return made;
 }
 
-// Why a policy or a binding cannot be evaluated, for its failurePolicy to decide on.
+// Why a policy or binding cannot be evaluated; handled according to its failurePolicy.
 Error configuration_error(std::string why) { return Error{Reason::Invalid, std::move(why)}; }
 
-// A param as an object of its paramKind's version.
+// A param converted to the version of its paramKind.
 Task<Result<Value>> read_param(call::Call& call, const resource::Served& served, const cache::Entry& entry) {
   const store::Blob body = entry.body();
   Result<Value> tree = served.storage->codec().tree(call.arena, call.arena.copy(*body));
@@ -82,14 +83,13 @@ Task<Result<Value>> read_param(call::Call& call, const resource::Served& served,
   });
 }
 
-// The params that a policy is to be evaluated with under a binding, null where it has none. Kubernetes'
-// CollectParams.
+// The params to evaluate a policy with under a binding; null if it has none. Like Kubernetes' CollectParams.
 Task<Result<std::vector<Value>>> params_of(call::Call& call, const policy::Policy& policy,
                                            const policy::Binding& binding, std::string_view request_ns) {
   if (!policy.param_kind || !binding.param) co_return std::vector<Value>{Value::null()};
   const policy::ParamKind& kind = *policy.param_kind;
   const resource::Served* served = call.registry->find_kind(kind.group(), kind.version(), kind.kind);
-  assert(served != nullptr);  // The caller has looked.
+  assert(served != nullptr);  // Checked by the caller.
   std::string_view ns;
   if (served->resource->namespaced) {
     ns = binding.param->ns.empty() ? request_ns : std::string_view(binding.param->ns);
@@ -124,14 +124,14 @@ Task<Result<std::vector<Value>>> params_of(call::Call& call, const policy::Polic
   co_return params;
 }
 
-// One request as policies see it: in each version that one of them matches, converted and described once.
+// One request as seen by policies: in each version that one of them matches, converted and described once.
 class SeenRequest {
  public:
   SeenRequest(call::Call& call, const AdmissionRequest& request, const KnownObjects& known,
               const auth::Authorizer& authorizer)
       : call_(call), request_(request), matcher_(call, request, known), authorizer_(authorizer, *request.user) {}
 
-  // The version in which the request matches; null: it does not.
+  // The version in which the request matches; null if it does not.
   const resource::Served* matched(const policy::Match& match) {
     if (!matcher_.selects_namespace(match.namespace_selector)) return nullptr;
     if (!webhook::selects_object(match.object_selector, request_.object, request_.old)) return nullptr;
@@ -140,7 +140,7 @@ class SeenRequest {
     return matcher_.version(match.rules, match.equivalent);
   }
 
-  // 404 for a namespace that is not there.
+  // 404 if the namespace does not exist.
   Result<Unit> find_namespace() {
     const types::Resource& resource = *call_.served->resource;
     const bool is_namespace = resource.group.empty() && resource.kind == "Namespace";
@@ -155,7 +155,7 @@ class SeenRequest {
     return Unit{};
   }
 
-  // In the version of `served`. Lives as long as this and `param`.
+  // In the version of `served`. Valid as long as this object and `param`.
   Task<Result<policy::Subject>> subject(const resource::Served& served, const Value& param) {
     auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.object.served == &served; });
     if (seen == seen_.end()) {
@@ -176,11 +176,11 @@ class SeenRequest {
     subject.inputs.params = cel::Val::data(param);
     subject.inputs.authorizer = &authorizer_;
     subject.inputs.resource = request_resource(call_, request_);
-    subject.request_as_asked = cel::Val::data(seen->request_as_asked);
+    subject.original_request = cel::Val::data(seen->original_request);
     co_return subject;
   }
 
-  // As errors of admission name the object, whose name may not have been made yet.
+  // The name of the object in admission errors; it may not have been generated yet.
   std::string shown_name() const {
     if (!request_.name.empty()) return std::string(request_.name);
     if (const std::string_view base = request_.object.text_at("metadata", "generateName"); !base.empty()) {
@@ -192,7 +192,7 @@ class SeenRequest {
  private:
   struct Seen {
     Versioned object;
-    Value request, request_as_asked;
+    Value request, original_request;
   };
 
   call::Call& call_;
@@ -200,21 +200,20 @@ class SeenRequest {
   RequestMatcher matcher_;
   RequestAuthorizer authorizer_;
   Value namespace_;
-  std::deque<Seen> seen_;  // Expressions refer to them.
+  std::deque<Seen> seen_;  // Expressions hold references to these.
 };
 
-// Why the params of a policy cannot be found; nothing: they can.
+// Why the params of a policy cannot be found; nullopt if they can.
 std::optional<std::string> param_kind_problem(const call::Call& call, const policy::Policy& policy) {
   if (!policy.param_kind) return std::nullopt;
   const policy::ParamKind& kind = *policy.param_kind;
   const resource::Served* served = call.registry->find_kind(kind.group(), kind.version(), kind.kind);
   if (served != nullptr && served->storage != nullptr) return std::nullopt;
-  return "failed to find resource referenced by paramKind: '" + std::string(kind.group()) + "/" +
-         std::string(kind.version()) + ", Kind=" + kind.kind + "'";
+  return "failed to find resource referenced by paramKind: '" + go_kind_text(kind.api_version, kind.kind) + "'";
 }
 
-// Of the object as a mutation sees it. Null: its kind is known only by subresources of other groups (Scale, Eviction,
-// TokenRequest), and Kubernetes looks for types among what the kind's own group serves.
+// The field manager for the object being mutated. Null if its kind only exists as a subresource of other groups (Scale,
+// Eviction, TokenRequest), because Kubernetes looks up types among the resources of the kind's own group.
 const ownership::FieldManager* fields_of(const call::Call& call, const resource::Served& served) {
   const resource::Served* typed = &served;
   if (has_own_kind(call)) {
@@ -237,10 +236,10 @@ struct Invocation {
   }
 };
 
-// What went wrong with a MutatingAdmissionPolicy that does not ignore failures.
+// Failures of MutatingAdmissionPolicies that do not ignore failures.
 struct MutationProblems {
   std::vector<std::string> messages;
-  bool invalid = false;  // The first one is of an evaluation.
+  bool invalid = false;  // The first failure is from an evaluation.
 
   void add(const policy::Policy& policy, const policy::Binding* binding, const std::string& why, bool evaluation) {
     if (policy.ignores_failure) return;
@@ -249,7 +248,7 @@ struct MutationProblems {
                                           : "policy '" + policy.name + "' with binding '" + binding->name +
                                                 "' denied request: " + why);
   }
-  // Kubernetes changes the text and the reason of a Forbidden, not its code.
+  // Kubernetes changes the text and the reason of a Forbidden, but not its code.
   Error error(GroupResource resource, std::string_view name) const {
     Error error = forbidden(resource, name, {});
     error.message = messages.front();
@@ -262,10 +261,10 @@ struct MutationProblems {
   }
 };
 
-// The client gets the first denial.
+// The first denial is returned to the client.
 struct Denial {
   std::string message;
-  std::string reason;  // Empty: Invalid.
+  std::string reason;  // Empty for Invalid.
 };
 
 Reason denial_reason(std::string_view reason) {
@@ -290,7 +289,7 @@ void audit_failure(call::Call& call, const policy::Binding& binding, const polic
                     codec::encode_json(Value::list(list)));
 }
 
-// Audit annotations of one policy. Bindings may give several values for a key.
+// Audit annotations of one policy. Bindings may provide several values for a key.
 class AuditAnnotations {
  public:
   void add(const std::string& key, const std::string& value) {
@@ -299,9 +298,7 @@ class AuditAnnotations {
   }
   void publish(call::Call& call, const std::string& policy) const {
     for (const auto& [key, values] : values_) {
-      std::string joined;
-      for (const std::string& value : values) joined += (joined.empty() ? "" : ", ") + value;
-      record_annotation(call, policy + "/" + key, std::move(joined));
+      record_annotation(call, policy + "/" + key, join(values, ", "));
     }
   }
 
@@ -309,12 +306,12 @@ class AuditAnnotations {
   std::map<std::string, std::vector<std::string>> values_;
 };
 
-// One mutation of the object as it is now. BadRequest: the policy's failurePolicy decides.
+// Applies one mutation to the current object. BadRequest is handled according to the policy's failurePolicy.
 Result<Value> mutate_once(call::Call& call, const policy::Policy& policy, const policy::Mutation& mutation,
                           const policy::Subject& subject, const Versioned& now) {
   expressions::Activation activation(call.arena, policy.scope(), policy.programs().variables, subject.inputs);
   int64_t budget = cel::kRuntimeBudget;
-  // An apply configuration is merged with the object alone: field sets in managedFields are texts here, not trees.
+  // An apply configuration is merged without managedFields, whose field sets are text here, not trees.
   const bool by_apply = mutation.kind == policy::Mutation::Kind::ApplyConfiguration;
   const Value* metadata = now.object.find("metadata");
   const Value* managed = metadata == nullptr ? nullptr : metadata->find("managedFields");
@@ -333,13 +330,30 @@ Result<Value> mutate_once(call::Call& call, const policy::Policy& policy, const 
   return taken->object;
 }
 
+template <class Definition>
+using ByEntry = std::unordered_map<const cache::Entry*, std::shared_ptr<const Definition>>;
+
+// The policy or binding of an entry: the one that was read from it before, or a new one; null if it cannot be decoded.
+template <class Definition>
+std::shared_ptr<const Definition> read(const resource::Storage& storage, const cache::Entry& entry,
+                                       const ByEntry<Definition>* known) {
+  if (known != nullptr) {
+    if (const auto found = known->find(&entry); found != known->end()) return found->second;
+  }
+  auto arena = std::make_unique<Arena>();
+  const store::Blob body = entry.body();
+  const Result<Value> tree = storage.codec().tree(*arena, arena->copy(*body));
+  if (!tree) return nullptr;
+  return std::make_shared<Definition>(std::move(arena), *tree);
+}
+
 }  // namespace
 
-// What the caches had, and what was made of it.
+// The cached objects, and the index built from them.
 struct AdmissionPolicies::Known {
   cache::Snapshot policies, bindings;
-  std::unordered_map<const cache::Entry*, policy::PolicyRef> read_policies;
-  std::unordered_map<const cache::Entry*, policy::BindingRef> read_bindings;
+  ByEntry<policy::Policy> read_policies;
+  ByEntry<policy::Binding> read_bindings;
   IndexRef index;
 };
 
@@ -372,44 +386,24 @@ std::shared_ptr<const AdmissionPolicies::Known> AdmissionPolicies::renew(const S
   auto made = std::make_shared<Known>();
   std::vector<policy::PolicyRef> all_policies;
   std::vector<policy::BindingRef> all_bindings;
-  const auto tree_of = [](Arena& arena, const resource::Storage& storage, const cache::Entry& entry) {
-    const store::Blob body = entry.body();
-    return storage.codec().tree(arena, arena.copy(*body));
-  };
   std::unordered_map<std::string_view, const policy::PolicyRef*, KeyHash> by_uid;
   if (before != nullptr) {
     for (const auto& [entry, policy] : before->read_policies) by_uid.emplace(policy->uid, &policy);
   }
   for (const cache::EntryRef& entry : policies.list({}).entries) {
-    policy::PolicyRef policy;
-    if (before != nullptr) {
-      const auto found = before->read_policies.find(entry.get());
-      if (found != before->read_policies.end()) policy = found->second;
-    }
-    if (policy == nullptr) {
-      auto arena = std::make_unique<Arena>();
-      Result<Value> tree = tree_of(*arena, *source.policies, *entry);
-      if (!tree) continue;
-      policy = std::make_shared<policy::Policy>(std::move(arena), *tree);
-      // A change of its status alone keeps what was compiled.
-      const auto found = by_uid.find(policy->uid);
-      if (found != by_uid.end() && (*found->second)->generation == policy->generation) policy = *found->second;
-    }
+    policy::PolicyRef policy =
+        read<policy::Policy>(*source.policies, *entry, before == nullptr ? nullptr : &before->read_policies);
+    if (policy == nullptr) continue;
+    // A status-only change keeps the compiled policy.
+    const auto found = by_uid.find(policy->uid);
+    if (found != by_uid.end() && (*found->second)->generation == policy->generation) policy = *found->second;
     made->read_policies.emplace(entry.get(), policy);
     all_policies.push_back(std::move(policy));
   }
   for (const cache::EntryRef& entry : bindings.list({}).entries) {
-    policy::BindingRef binding;
-    if (before != nullptr) {
-      const auto found = before->read_bindings.find(entry.get());
-      if (found != before->read_bindings.end()) binding = found->second;
-    }
-    if (binding == nullptr) {
-      auto arena = std::make_unique<Arena>();
-      Result<Value> tree = tree_of(*arena, *source.bindings, *entry);
-      if (!tree) continue;
-      binding = std::make_shared<policy::Binding>(std::move(arena), *tree);
-    }
+    policy::BindingRef binding =
+        read<policy::Binding>(*source.bindings, *entry, before == nullptr ? nullptr : &before->read_bindings);
+    if (binding == nullptr) continue;
     made->read_bindings.emplace(entry.get(), binding);
     all_bindings.push_back(std::move(binding));
   }
@@ -430,7 +424,7 @@ Result<AdmissionPolicies::IndexRef> AdmissionPolicies::current(Side side) const 
     if (!second) return second.take_error();
     policies = std::move(*first);
     bindings = std::move(*second);
-    // One that cannot be read might have denied the request.
+    // A policy or binding that cannot be decoded might have denied the request.
     for (const auto& [storage, snapshot] : {std::pair{source.policies, &*policies}, {source.bindings, &*bindings}}) {
       if (!snapshot->has_unreadable()) continue;
       const cache::ListPage page = snapshot->list({});
@@ -449,7 +443,7 @@ Result<AdmissionPolicies::IndexRef> AdmissionPolicies::current(Side side) const 
   std::shared_ptr<const Known> known = source.known.load();
   if (is_current(known)) return known->index;
   const std::lock_guard lock(source.mutex);
-  // Another thread may have been here, with something newer.
+  // Another thread may have published a newer one.
   looked = look();
   if (!looked) return looked.take_error();
   known = source.known.load();
@@ -461,8 +455,8 @@ Result<AdmissionPolicies::IndexRef> AdmissionPolicies::current(Side side) const 
 
 bool AdmissionPolicies::handles(Side side, const call::Call& call, AdmissionOperation operation) const {
   const Result<IndexRef> index = current(side);
-  if (!index) return true;  // It will be refused.
-  return *index != nullptr && (*index)->has_any(operation_of(operation), call.group_resource());
+  if (!index) return true;  // The request will be rejected.
+  return *index != nullptr && (*index)->has_any(operation, call.group_resource());
 }
 
 bool AdmissionPolicies::handles(const call::Call& call, AdmissionOperation operation) const {
@@ -479,10 +473,10 @@ Task<Result<Value>> AdmissionPolicies::mutate(call::Call& call, const AdmissionR
   if (!index) co_return index.error();
   if (*index == nullptr) co_return request.object;
 
-  // Which policies are invoked is decided by the object as it came.
+  // Which policies are invoked depends on the original object.
   MutationProblems problems;
   std::vector<Invocation> invocations;
-  for (const policy::Index::Bound* bound : (*index)->find(operation_of(request.operation), call.group_resource())) {
+  for (const policy::Index::Bound* bound : (*index)->find(request.operation, call.group_resource())) {
     const policy::Policy& policy = *bound->policy;
     const resource::Served* served = seen.matched(*policy.match);
     if (served == nullptr) continue;
@@ -516,7 +510,7 @@ Task<Result<Value>> AdmissionPolicies::mutate(call::Call& call, const AdmissionR
       if (!subject) co_return subject.take_error();
       subject->inputs.object = cel::Val::data(now.object);
       subject->inputs.old_object = cel::Val::data(now.old);
-      const expressions::Matched matched = policy::meets_conditions(call.arena, *invocation.policy, *subject);
+      const expressions::Matched matched = policy::check_match_conditions(call.arena, *invocation.policy, *subject);
       if (!matched.problem.empty()) problems.add(*invocation.policy, invocation.binding, matched.problem, true);
       if (!matched.matches) continue;
       const std::string key = invocation.key();
@@ -543,7 +537,7 @@ Task<Result<Value>> AdmissionPolicies::mutate(call::Call& call, const AdmissionR
       }
       if (invocation.policy->reinvokes) reinvocation.policies.invoked.insert(key);
     }
-    // As upstream: whatever was patched, changed or not, all that want to be reinvoked are.
+    // Matches upstream: any patch, even one that changes nothing, triggers reinvocation.
     if (patched) {
       reinvocation.policies.note_change();
       reinvocation.wanted = true;
@@ -571,7 +565,7 @@ Task<Result<Unit>> AdmissionPolicies::validate(call::Call& call, const Admission
     denial = Denial{"ValidatingAdmissionPolicy '" + policy.name + "'" + with + " denied request: " + message,
                     std::string(reason)};
   };
-  for (const policy::Index::Bound* bound : (*index)->find(operation_of(request.operation), call.group_resource())) {
+  for (const policy::Index::Bound* bound : (*index)->find(request.operation, call.group_resource())) {
     const policy::Policy& policy = *bound->policy;
     const resource::Served* served = seen.matched(*policy.match);
     if (served == nullptr) continue;

@@ -1,8 +1,8 @@
 // Evaluates the current admission policies for a write.
 //
 // Policies and bindings are as fresh as the watch cache, and a write of one returns once the cache has it; params are
-// as fresh as the store. So each applies to every request that starts after its write returned. Order: by name
-// of the policy, then of the binding, then of the param.
+// as fresh as the store. So each applies to every request that starts after its write returned. Evaluation order: by
+// name of the policy, then of the binding, then of the param.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ namespace holdfast::write {
 
 class AdmissionPolicies {
  public:
-  // `disabled`: admission plugins that are off, by Kubernetes' names. Everything else outlives it.
+  // `disabled` lists disabled admission plugins by Kubernetes' names. All other arguments must outlive this object.
   AdmissionPolicies(const resource::Registry& registry, const auth::Authorizer& authorizer,
                     std::span<const std::string> disabled, MetricRegistry& metrics);
   ~AdmissionPolicies();
 
-  // Whether any policy could be about such a request; false spares preparing it.
+  // Whether any policy may apply to such a request; if not, the caller can skip preparing it.
   bool handles(const call::Call& call, AdmissionOperation operation) const;
-  // The object in the requested version, changed or not; new parts are in the call's arena.
+  // Returns the object in the requested version, possibly changed; new parts are in the call's arena.
   Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known,
                              Reinvocation& reinvocation) const;
   Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& known) const;
@@ -41,13 +41,13 @@ class AdmissionPolicies {
   struct Known;
   using IndexRef = std::shared_ptr<const policy::Index>;
   struct Source {
-    resource::Storage* policies = nullptr;  // Null: the plugin is off.
+    resource::Storage* policies = nullptr;  // Null if the plugin is disabled.
     resource::Storage* bindings = nullptr;
-    mutable std::mutex mutex;  // Held while an index is made.
+    mutable std::mutex mutex;  // Held while an index is built.
     mutable std::atomic<std::shared_ptr<const Known>> known;
   };
 
-  // Null: there are no policies in force.
+  // Null if no policies are in force.
   Result<IndexRef> current(Side side) const;
   std::shared_ptr<const Known> renew(const Source& source, cache::Snapshot policies, cache::Snapshot bindings) const;
   bool handles(Side side, const call::Call& call, AdmissionOperation operation) const;

@@ -4,6 +4,7 @@
 
 #include "base/api_error.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "call/call.h"
 #include "codec/codec.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 constexpr std::string_view kUserAgent = "kube-apiserver-admission";
 
-// What webhooks are never asked about: a broken one must not keep anybody from mending it.
+// Webhooks are never called for these, so that a broken configuration can be fixed.
 bool is_exempt(const types::Resource& resource) {
   constexpr std::string_view kKinds[] = {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
                                          "ValidatingAdmissionPolicy",      "ValidatingAdmissionPolicyBinding",
@@ -25,7 +26,7 @@ bool is_exempt(const types::Resource& resource) {
   return resource.group == kGroup && std::find(std::begin(kKinds), std::end(kKinds), resource.kind) != std::end(kKinds);
 }
 
-// The object after a webhook's patch.
+// Applies a webhook's patch to the object.
 Result<Patched> apply_answer(call::Call& call, const Versioned& before, std::string_view hook,
                              const std::string& json) {
   Arena& arena = call.arena;
@@ -45,15 +46,15 @@ Result<Patched> apply_answer(call::Call& call, const Versioned& before, std::str
   return take_patched(call, before, bare);
 }
 
-// One call, from the question to the answer.
+// The result of one call.
 struct Outcome {
-  std::optional<webhook::AdmissionAnswer> answer;
-  std::optional<Error> failure;  // 500, unless the webhook's failures are ignored.
-  std::optional<Error> refusal;  // Whatever its policy is ...
-  std::string reason;            // ... with a reason in the webhook's words.
+  std::optional<webhook::AdmissionReviewResponse> answer;
+  std::optional<Error> failure;  // 500, unless failures of the webhook are ignored.
+  std::optional<Error> refusal;  // Independent of its failurePolicy ...
+  std::string reason;            // ... with a reason specified by the webhook.
 };
 
-// A webhook has no more time than is left of its request's ?timeout=, in seconds, rounded up.
+// The timeout of a webhook is limited to the remaining time of its request (?timeout=), in seconds, rounded up.
 std::chrono::seconds time_for(const call::Call& call, const webhook::Hook& hook) {
   const Result<int64_t> asked = parse_go_duration(call.query.get("timeout"));
   if (!asked || *asked <= 0) return hook.timeout;
@@ -77,26 +78,27 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
         "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
     co_return outcome;
   }
-  webhook::AdmissionQuestion question{.uid = resource::new_uid(),
-                                      .kind = kind_of(call, *versioned.served->resource),
-                                      .request_kind = kind_of(call, *call.served->resource),
-                                      .resource = resource_of(*versioned.served->resource),
-                                      .request_resource = resource_of(*call.served->resource),
-                                      .subresource = request.subresource,
-                                      .name = request.name,
-                                      .ns = request.ns,
-                                      .operation = operation_of(request.operation),
-                                      .user = request.user,
-                                      .object = versioned.object,
-                                      .old = versioned.old,
-                                      .options = request.options,
-                                      .sorted = versioned.served->custom && !has_own_kind(call),
-                                      .dry_run = request.dry_run};
+  webhook::AdmissionReviewRequest question{.uid = random_uuid(),
+                                           .kind = kind_of(call, *versioned.served->resource),
+                                           .request_kind = kind_of(call, *call.served->resource),
+                                           .resource = resource_of(*versioned.served->resource),
+                                           .request_resource = resource_of(*call.served->resource),
+                                           .subresource = request.subresource,
+                                           .name = request.name,
+                                           .ns = request.ns,
+                                           .operation = request.operation,
+                                           .user = request.user,
+                                           .object = versioned.object,
+                                           .old = versioned.old,
+                                           .options = request.options,
+                                           .sorted = versioned.served->custom && !has_own_kind(call),
+                                           .dry_run = request.dry_run};
   Result<std::string> body =
       co_await caller.post(call.request.loop(), hook.client, webhook::admission_review(question, hook.review_version),
                            time_for(call, hook), kUserAgent, call.outgoing());
   if (!body && call.outgoing()->cancelled()) {
-    // The request is over, and what no webhook has reviewed is not written, whatever its failurePolicy.
+    // The request has ended. A write that was not reviewed by every webhook is never stored, regardless of
+    // failurePolicy.
     outcome.refusal = Error{Reason::Timeout, "Timeout: request did not complete within requested timeout"};
     co_return outcome;
   }
@@ -104,8 +106,8 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
     outcome.failure = webhook::call_failed(hook.name, "failed to call webhook: " + body.error().message);
     co_return outcome;
   }
-  Result<webhook::AdmissionAnswer> answer =
-      webhook::read_admission_answer(call.arena, call.arena.copy(*body), question.uid, mutating, hook.review_version);
+  Result<webhook::AdmissionReviewResponse> answer = webhook::parse_admission_response(
+      call.arena, call.arena.copy(*body), question.uid, mutating, hook.review_version);
   if (!answer) {
     outcome.failure = webhook::call_failed(hook.name, answer.error().message);
     co_return outcome;
@@ -113,7 +115,7 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
   for (const std::string& warning : answer->warnings) call.warnings.add(warning);
   for (const auto& [key, value] : answer->audit_annotations) record_annotation(call, hook.name + "/" + key, value);
   if (!answer->allowed) {
-    webhook::Refusal refusal = webhook::denied_by(hook.name, answer->status);
+    webhook::WebhookDenial refusal = webhook::denied_by(hook.name, answer->status);
     outcome.refusal = std::move(refusal.error);
     outcome.reason = std::move(refusal.reason);
   }
@@ -121,7 +123,7 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
   co_return outcome;
 }
 
-// A validating webhook among others that are asked at the same time.
+// One of the validating webhooks called concurrently.
 struct Asked {
   const webhook::Hook* hook = nullptr;
   Versioned versioned;
@@ -131,27 +133,28 @@ Task<void> ask_one(call::Call& call, webhook::Caller& caller, const AdmissionReq
   try {
     asked.outcome = co_await ask(call, caller, *asked.hook, request, asked.versioned, false);
   } catch (...) {
-    // The webhook's failurePolicy decides, as for every other failure of its call.
+    // Handled according to the webhook's failurePolicy, like any other failure of the call.
     report_failed_task("call of a validating webhook", std::current_exception());
     asked.outcome.failure = webhook::call_failed(asked.hook->name, "an exception was thrown");
   }
 }
 
-// Why the write is denied; nothing: it is not.
+// Why the write is denied; nullopt if it is not.
 std::optional<Error> verdict(call::Call& call, const webhook::Hook& hook, Outcome& outcome) {
   if (outcome.refusal) {
     call.reason = std::move(outcome.reason);
     return std::move(outcome.refusal);
   }
   if (!outcome.failure) return std::nullopt;
-  log::warning(hook.ignores_failure ? "a webhook failed and is ignored" : "a webhook failed, and the request with it",
-               {{"configuration", hook.configuration}, {"why", outcome.failure->message}});
+  log::warning(
+      hook.ignores_failure ? "a webhook failed; the failure is ignored" : "a webhook failed; the request is rejected",
+      {{"configuration", hook.configuration}, {"why", outcome.failure->message}});
   if (hook.ignores_failure) return std::nullopt;
   return std::move(outcome.failure);
 }
 
-// What the audit log says of a call to a mutating webhook: whether it changed the object, and how. A round is once
-// through all webhooks, an index a webhook's place among all of them.
+// Audit annotations for a call of a mutating webhook: whether and how it changed the object. A round is one pass
+// through all webhooks; the index is the webhook's position among them.
 struct Note {
   call::Call& call;
   const webhook::Hook& hook;
@@ -170,7 +173,7 @@ struct Note {
     value.add("mutated", Value::boolean(changed));
     record_annotation(call, "mutation." + place, codec::encode_json(value.build()));
   }
-  // Bodies are only needed by an audit level that records them.
+  // The patch is only recorded at an audit level that includes bodies.
   void patch(std::string_view json) const {
     if (call.recording == nullptr || !call.recording->wants_request) return;
     Result<Value> tree = codec::decode_json(call.arena, call.arena.copy(json));
@@ -185,9 +188,9 @@ struct Note {
   void failed_open() const { record_annotation(call, "failed-open.mutation." + place, hook.name); }
 };
 
-// Whether the request meets the webhook's matchConditions. 403 where that cannot be told.
-Result<bool> meets_conditions(call::Call& call, const webhook::Hook& hook, const AdmissionRequest& request,
-                              const Versioned& versioned, const auth::Authorizer& authorizer) {
+// Whether the request meets the webhook's matchConditions. 403 if they cannot be evaluated.
+Result<bool> check_match_conditions(call::Call& call, const webhook::Hook& hook, const AdmissionRequest& request,
+                                    const Versioned& versioned, const auth::Authorizer& authorizer) {
   if (hook.conditions.empty()) return true;
   RequestAuthorizer decides(authorizer, *request.user);
   const Value described = request_value(call, request, *versioned.served->resource, *call.served->resource);
@@ -203,7 +206,7 @@ Result<bool> meets_conditions(call::Call& call, const webhook::Hook& hook, const
   return matched.matches;
 }
 
-// The version in which this webhook wants to be asked, if its matchConditions are met; null: it does not.
+// The version in which to call this webhook, if it matches; null otherwise.
 const resource::Served* concerned(const webhook::Hook& hook, RequestMatcher& matcher, const Value& object,
                                   const Value& old) {
   const resource::Served* found = matcher.version(hook.rules, hook.matches_equivalent);
@@ -213,12 +216,12 @@ const resource::Served* concerned(const webhook::Hook& hook, RequestMatcher& mat
 
 }  // namespace
 
-// The webhooks of all configurations of one side. Immutable.
+// All webhooks of one side. Immutable.
 struct AdmissionWebhooks::HookSet {
   Arena arena;
-  cache::Snapshot made_from;
+  cache::Snapshot derived_from;
   std::vector<webhook::Hook> hooks;
-  std::optional<Error> problem;  // A configuration cannot be read.
+  std::optional<Error> problem;  // A configuration cannot be decoded.
 };
 
 bool is_admission_configuration(const types::Resource& resource) { return resource.group == kGroup; }
@@ -243,7 +246,7 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
   if (!snapshot || (snapshot->count() == 0 && !snapshot->has_unreadable())) return nullptr;
   const std::lock_guard lock(mutex_);
   HookSetRef& known = known_[static_cast<size_t>(side)];
-  if (known != nullptr && known->made_from.same_objects(*snapshot)) return known;
+  if (known != nullptr && known->derived_from.same_objects(*snapshot)) return known;
   auto made = std::make_shared<HookSet>();
   const cache::ListPage page = snapshot->list({});
   // It might have denied the request.
@@ -259,7 +262,7 @@ AdmissionWebhooks::HookSetRef AdmissionWebhooks::current(Side side) const {
       made->hooks.push_back(std::move(hook));
     }
   }
-  made->made_from = std::move(*snapshot);
+  made->derived_from = std::move(*snapshot);
   known = made;
   return known;
 }
@@ -286,7 +289,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
     if (wanted == nullptr) continue;
     Result<Unit> shown = co_await show_as(call, versioned, *wanted);
     if (!shown) co_return shown.take_error();
-    const Result<bool> met = meets_conditions(call, hook, request, versioned, authorizer_);
+    const Result<bool> met = check_match_conditions(call, hook, request, versioned, authorizer_);
     if (!met) co_return met.error();
     if (!*met) continue;
     if (reinvocation.again && !reinvocation.webhooks.eligible.contains(hook.id)) continue;
@@ -332,7 +335,7 @@ Task<Result<Unit>> AdmissionWebhooks::validate(call::Call& call, const Admission
     Asked one{&hook, {call.served, request.object, request.old}, {}};
     Result<Unit> shown = co_await show_as(call, one.versioned, *wanted);
     if (!shown) co_return shown.take_error();
-    const Result<bool> met = meets_conditions(call, hook, request, one.versioned, authorizer_);
+    const Result<bool> met = check_match_conditions(call, hook, request, one.versioned, authorizer_);
     if (!met) co_return met.error();
     if (*met) asked.push_back(std::move(one));
   }

@@ -1,7 +1,7 @@
-// Calls the admission webhooks that are configured for a write.
+// Calls the admission webhooks configured for a write.
 //
 // Configurations are as fresh as the watch cache; a write of one returns once the cache has it. Mutating webhooks are
-// called one after the other, by name of their configuration, validating ones concurrently.
+// called sequentially, by name of their configuration; validating ones concurrently.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@ namespace holdfast::write {
 
 class AdmissionWebhooks {
  public:
-  // `disabled`: admission plugins that are off, by Kubernetes' names. Everything outlives it.
+  // `disabled` lists disabled admission plugins by Kubernetes' names. All other arguments must outlive this object.
   AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
                     const auth::Authorizer& authorizer, const WebhookCredentials& credentials,
                     std::span<const std::string> disabled);
 
-  // Whether any webhook could be asked about this resource.
+  // Whether any webhook may match this resource.
   bool handles(const call::Call& call) const;
-  // The object in the requested version, changed or not; new parts are in the call's arena.
+  // Returns the object in the requested version, possibly changed; new parts are in the call's arena.
   Task<Result<Value>> mutate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns,
                              Reinvocation& reinvocation);
   Task<Result<Unit>> validate(call::Call& call, const AdmissionRequest& request, const KnownObjects& ns);
@@ -37,7 +37,7 @@ class AdmissionWebhooks {
   using HookSetRef = std::shared_ptr<const HookSet>;
   HookSetRef current(Side side) const;
 
-  resource::Storage* storages_[2];                                    // By side; null: its plugin is off.
+  resource::Storage* storages_[2];                                    // By side; null if its plugin is disabled.
   const std::shared_ptr<webhook::ClientCredentials> credentials_[2];  // By side.
   webhook::Caller& caller_;
   const auth::Authorizer& authorizer_;
@@ -45,7 +45,7 @@ class AdmissionWebhooks {
   mutable HookSetRef known_[2];  // By side; guarded by mutex_.
 };
 
-// A webhook configuration, a policy or a binding: its writer is answered when it acts.
+// A webhook configuration, policy or binding: its write returns once it is in effect.
 bool is_admission_configuration(const types::Resource& resource);
 
 }  // namespace holdfast::write

@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "base/api_error.h"
+#include "base/api_version.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
@@ -17,10 +19,10 @@ namespace {
 
 constexpr size_t kSummaryBytes = 30;
 
-// Of the audit event of a write: the manager that it counts as, wherever that was named.
+// Audit annotation with the effective field manager, wherever it was specified.
 constexpr std::string_view kManagerAnnotation = "holdfast/field-manager";
 
-// Versions that Kubernetes still knows how to read though it serves them no more.
+// Versions that Kubernetes can still decode but no longer serves.
 constexpr std::pair<std::string_view, std::string_view> kKnownVersions[] = {
     {"apps", "v1beta1"},
     {"apps", "v1beta2"},
@@ -51,16 +53,7 @@ constexpr std::pair<std::string_view, std::string_view> kKnownVersions[] = {
 std::string summary_of(std::string_view bytes) {
   if (bytes.empty()) return "<empty>";
   const std::string_view head = bytes.substr(0, kSummaryBytes);
-  std::string out;
-  if (bytes.front() == '{') {
-    out = head;
-  } else {
-    char hex[3];
-    for (const char c : head) {
-      std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(c));
-      out += hex;
-    }
-  }
+  std::string out = bytes.front() == '{' ? std::string(head) : to_hex(head);
   if (bytes.size() > kSummaryBytes) out += " ...";
   return out;
 }
@@ -92,23 +85,16 @@ std::string non_string_kind_error(const Value& tree) {
   return {};
 }
 
-// apiVersion and kind, completed from the URL where they are missing.
+// apiVersion and kind, completed from the URL if missing.
 Result<Found> find_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
   if (!tree.is_map() && !tree.is_null()) {
-    return unrecognized(expected, why_no_object(tree), bytes);
+    return unrecognized(expected, not_an_object_error(tree), bytes);
   }
   if (const std::string wrong = non_string_kind_error(tree); !wrong.empty())
     return unrecognized(expected, wrong, bytes);
   const std::string_view api_version = tree.text_at("apiVersion");
-  Found found;
-  const size_t slash = api_version.find('/');
-  if (slash != std::string_view::npos) {
-    found.group = api_version.substr(0, slash);
-    found.version = api_version.substr(slash + 1);
-  } else {
-    found.version = api_version;
-  }
-  found.kind = tree.text_at("kind");
+  const auto [group, version] = split_api_version(api_version);
+  Found found{group, version, tree.text_at("kind")};
   if (found.kind.empty()) found.kind = expected.kind;
   if (found.version.empty() && (found.group.empty() || found.group == expected.group)) {
     found.group = expected.group;
@@ -117,12 +103,16 @@ Result<Found> find_kind(const Value& tree, const Expected& expected, std::string
   return found;
 }
 
-std::string internal_package(std::string_view group) {
+// The group of the internal type: Events of both groups are core's.
+std::string_view internal_group(std::string_view group) { return group == "events.k8s.io" ? "" : group; }
+
+std::string internal_package(std::string_view api_group) {
+  const std::string_view group = internal_group(api_group);
   if (group.empty()) return "core";
   return std::string(group.substr(0, group.find('.')));
 }
 
-// Kubernetes names a scheme by where it was made: the one that bodies are decoded with, or that of patched documents.
+// Kubernetes names a scheme by the source location of its creation: that for bodies, or that for patched documents.
 constexpr std::string_view kBodyScheme = "pkg/api/legacyscheme/scheme.go:30";
 constexpr std::string_view kPatchScheme = "pkg/runtime/scheme.go:111";
 
@@ -131,57 +121,69 @@ std::string not_registered(std::string_view kind, std::string_view api_version, 
          go_quote(scheme);
 }
 
-std::string why_not_converted(const Found& found, const Expected& expected, std::string_view scheme) {
-  if (types::find_kind(found.group, found.version, found.kind) != nullptr) {
-    return "converting (" + std::string(found.version) + "." + std::string(found.kind) + ") to (" +
-           internal_package(expected.group) + "." + std::string(expected.kind) + "): unknown conversion";
-  }
-  return not_registered(found.kind, resource::api_version_of(found.group, found.version), scheme);
+// The type of a kind that Kubernetes' decoder for the expected one knows. CustomResourceDefinitions and APIServices
+// have servers with decoders of their own.
+const types::Type* registered_type(const Found& found, const Expected& expected) {
+  const types::Type* type = types::find_type_of(found.group, found.version, found.kind);
+  const bool own_decoder = expected.group == "apiextensions.k8s.io" || expected.group == "apiregistration.k8s.io";
+  if (type == nullptr || found.group == "meta.k8s.io") return nullptr;
+  if (!own_decoder || found.group == expected.group) return type;
+  return found.group.empty() && type->name.starts_with("meta/v1.") ? type : nullptr;
 }
 
-// A kind or version other than the URL's: what Kubernetes says depends on whether it knows them at all.
-Result<Unit> check_kind(const Found& found, const Expected& expected) {
+// Why a document of another kind than the expected one is rejected. It is decoded as the kind it claims to be; only
+// then does the conversion fail. `tree` is null if it was not JSON.
+std::string why_not_converted(Arena& arena, const Value* tree, const Found& found, const Expected& expected,
+                              std::string_view scheme) {
+  const types::Type* type = registered_type(found, expected);
+  if (type == nullptr) {
+    return not_registered(found.kind, api_version_of(found.group, found.version), scheme);
+  }
+  if (tree != nullptr) {
+    Result<Value> typed = codec::to_typed(arena, *type, *tree);
+    if (!typed) return typed.error().message;
+  }
+  return "converting (" + std::string(type->go_name) + ") to (" + internal_package(expected.group) + "." +
+         std::string(expected.kind) + "): unknown conversion";
+}
+
+// For a kind or version other than that in the URL, Kubernetes' message depends on whether it is registered.
+Result<Unit> check_kind(Arena& arena, const Value* tree, const Found& found, const Expected& expected) {
   if (found.group == expected.group && found.version == expected.version && found.kind == expected.kind) return Unit{};
-  // The older Evictions are still taken, though the group version is gone.
+  // Evictions in the old version are still accepted, although that group version is no longer served.
   if (expected.kind == "Eviction" && found.kind == "Eviction" && found.group == "policy" &&
       found.version == "v1beta1") {
     return Unit{};
   }
-  const std::string data_version = resource::api_version_of(found.group, found.version);
+  const std::string data_version = api_version_of(found.group, found.version);
   const bool served = types::find_kind(found.group, found.version, found.kind) != nullptr;
   const bool old = std::find(std::begin(kKnownVersions), std::end(kKnownVersions),
                              std::pair(found.group, found.version)) != std::end(kKnownVersions);
-  if (found.kind == expected.kind && found.group == expected.group && (served || old)) {
+  if (found.kind == expected.kind && internal_group(found.group) == internal_group(expected.group) && (served || old)) {
     return bad_request("the API version in the data (" + data_version + ") does not match the expected API version (" +
-                       resource::api_version_of(expected.group, expected.version) + ")");
+                       api_version_of(expected.group, expected.version) + ")");
   }
-  return not_handled(found, expected, why_not_converted(found, expected, kBodyScheme));
+  return not_handled(found, expected, why_not_converted(arena, tree, found, expected, kBodyScheme));
 }
 
 Value with_type_meta(Arena& arena, const Value& object, const Expected& expected) {
   MapBuilder map(arena);
   map.add("kind", Value::string(expected.kind));
-  map.add("apiVersion", Value::string(arena, resource::api_version_of(expected.group, expected.version)));
+  map.add("apiVersion", Value::string(arena, api_version_of(expected.group, expected.version)));
   for (const Member& member : object.members()) {
     if (member.key != "kind" && member.key != "apiVersion") map.add(member.key, member.value);
   }
   return map.build();
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
-  return out;
-}
-
-// A custom resource states its kind and version; a wrong kind is the validation's to tell.
+// A custom resource must specify kind and version; a wrong kind is left to validation.
 Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std::string_view bytes) {
   Result<Found> found = find_kind(tree, expected, bytes);
   if (!found) return found;
   if (tree.text_at("kind").empty()) {
     return unrecognized(expected, "Object 'Kind' is missing in '" + std::string(bytes) + "'", bytes);
   }
-  const std::string wanted = resource::api_version_of(expected.group, expected.version);
+  const std::string wanted = api_version_of(expected.group, expected.version);
   if (tree.text_at("apiVersion") != wanted) {
     return bad_request("the API version in the data (" + std::string(tree.text_at("apiVersion")) +
                        ") does not match the expected API version (" + wanted + ")");
@@ -189,33 +191,11 @@ Result<Found> find_custom_kind(const Value& tree, const Expected& expected, std:
   return found;
 }
 
-// Kubernetes' CBOR decoder takes quantities as text only. The error names the top field.
+// Kubernetes' CBOR decoder only accepts quantities as text. The error names the top-level field.
 const Value* number_as_quantity(const types::Type& type, const Value& value) {
-  switch (type.shape) {
-    case types::Shape::Quantity:
-      return value.is_number() ? &value : nullptr;
-    case types::Shape::List:
-      if (!value.is_list() || type.element == nullptr) return nullptr;
-      for (const Value& item : value.items()) {
-        if (const Value* found = number_as_quantity(*type.element, item)) return found;
-      }
-      return nullptr;
-    case types::Shape::Map:
-    case types::Shape::Struct:
-      if (!value.is_map()) return nullptr;
-      for (const Member& member : value.members()) {
-        const types::Type* inner = type.element;
-        if (type.shape == types::Shape::Struct) {
-          const types::Field* field = types::find_member(type, member.key);
-          inner = field == nullptr ? nullptr : field->type;
-        }
-        if (inner == nullptr) continue;
-        if (const Value* found = number_as_quantity(*inner, member.value)) return found;
-      }
-      return nullptr;
-    default:
-      return nullptr;
-  }
+  return find_scalar(type, value, [](types::Shape shape, const Value& scalar) {
+    return shape == types::Shape::Quantity && scalar.is_number();
+  });
 }
 Result<Unit> check_cbor_quantities(const types::Type& type, const Value& tree, const Expected& expected) {
   if (!tree.is_map()) return Unit{};
@@ -241,7 +221,7 @@ Result<Value> decode_protobuf_body(call::Call& call, std::string_view bytes, con
   meta.add("kind", Value::string(envelope->type.kind));
   Result<Found> found = find_kind(meta.build(), expected, bytes);
   if (!found) return found.take_error();
-  Result<Unit> right = check_kind(*found, expected);
+  Result<Unit> right = check_kind(call.arena, nullptr, *found, expected);
   if (!right) return right.take_error();
   Result<Value> object =
       codec::decode_protobuf(call.arena, *expected.type, envelope->message, {}, {.gates = &call.settings.gates});
@@ -249,14 +229,14 @@ Result<Value> decode_protobuf_body(call::Call& call, std::string_view bytes, con
   return with_type_meta(call.arena, *object, expected);
 }
 
-// A document that could be read.
+// A decoded document.
 struct Document {
   Value tree;
-  std::vector<std::string> duplicates;  // Of JSON: field paths; of YAML: lines.
-  std::string huge_number;  // Why a custom object's number cannot be used; said after its kind was found to be right.
+  std::vector<std::string> duplicates;  // JSON: field paths; YAML: lines.
+  std::string huge_number;              // Number error in a custom object; reported after its kind has been checked.
 };
 
-// Keys given twice, as the strict decoder of the format shows them.
+// Duplicate keys in the format of the strict decoder.
 std::vector<std::string> shown_duplicates(std::vector<std::string> duplicates, request::Format format,
                                           request::FieldValidation validation) {
   if (format != request::Format::Yaml || validation != request::FieldValidation::Strict || duplicates.empty()) {
@@ -267,12 +247,12 @@ std::vector<std::string> shown_duplicates(std::vector<std::string> duplicates, r
   return {std::move(lines)};
 }
 
-// What is wrong with the fields refuses the request or warns, as it asked.
+// Rejects the request or adds warnings, depending on its fieldValidation.
 Result<Unit> report_findings(call::Call& call, const std::vector<std::string>& findings, const Found& found,
                              const Expected& expected, request::FieldValidation validation) {
   if (findings.empty()) return Unit{};
   if (validation == request::FieldValidation::Strict) {
-    return not_handled(found, expected, "strict decoding error: " + joined(findings));
+    return not_handled(found, expected, "strict decoding error: " + join(findings, ", "));
   }
   for (const std::string& finding : findings) call.warnings.add(finding);
   return Unit{};
@@ -298,7 +278,7 @@ Result<Value> finish_built_in_body(call::Call& call, std::string_view bytes, Doc
                                    const Found& found, const Expected& expected, request::FieldValidation validation) {
   Arena& arena = call.arena;
   const Gates* gates = &call.settings.gates;
-  if (Result<Unit> right = check_kind(found, expected); !right) return right.take_error();
+  if (Result<Unit> right = check_kind(arena, &document.tree, found, expected); !right) return right.take_error();
   if (format == request::Format::Cbor) {
     Result<Unit> quantities = check_cbor_quantities(*expected.type, document.tree, expected);
     if (!quantities) return not_handled(found, expected, quantities.error().message);
@@ -330,10 +310,10 @@ Result<Value> finish_built_in_body(call::Call& call, std::string_view bytes, Doc
 Result<Document> read_json_document(Arena& arena, std::string_view bytes, const Expected& expected, bool custom) {
   Document document;
   codec::JsonOptions reading{
-      .duplicates = &document.duplicates, .keep_huge_numbers = !custom, .unite_repeated_maps = true};
+      .duplicates = &document.duplicates, .keep_huge_numbers = !custom, .merge_duplicate_maps = true};
   Result<Value> tree = codec::decode_json(arena, bytes, reading);
   if (!tree && custom) {
-    // Of a document that can be read but for its numbers the kind is looked at first.
+    // If only the numbers are invalid, the kind is checked first.
     reading.keep_huge_numbers = true;
     if (Result<Value> readable = codec::decode_json(arena, bytes, reading)) {
       document.huge_number = tree.take_error().message;
@@ -365,8 +345,8 @@ Result<Document> read_document(Arena& arena, std::string_view bytes, request::Fo
   Result<Value> tree = codec::decode_cbor(arena, bytes);
   if (!tree) {
     const std::string& why = tree.error().message;
-    // Kubernetes reads the kind first, for which the bytes need only be well-formed (Interpret() in
-    // pkg/runtime/serializer/cbor): what else is wrong with them is found after it.
+    // Kubernetes decodes the kind first, which only requires well-formed bytes (Interpret() in
+    // pkg/runtime/serializer/cbor); other errors are found afterwards.
     if (is_well_formed_cbor(bytes)) {
       return not_handled({expected.group, expected.version, expected.kind}, expected, why);
     }
@@ -378,49 +358,66 @@ Result<Document> read_document(Arena& arena, std::string_view bytes, request::Fo
 
 }  // namespace
 
-std::string why_no_object(const Value& tree) {
+std::string not_an_object_error(const Value& tree) {
   return std::string(kPrefix) + std::string(codec::json_kind(tree)) +
          " into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
          "\"json:\\\"kind,omitempty\\\"\" }";
 }
 
-std::string why_unreadable_kind(const Value& tree) {
+std::string type_meta_error(const Value& tree) {
   if (std::string wrong = non_string_kind_error(tree); !wrong.empty()) return wrong;
   const std::string_view api_version = tree.text_at("apiVersion");
   if (std::count(api_version.begin(), api_version.end(), '/') <= 1) return {};
   return "unexpected GroupVersion string: " + std::string(api_version);
 }
 
-std::string why_unregistered(const Value& tree) {
+std::string unregistered_kind_error(const Value& tree) {
   return not_registered(tree.text_at("kind"), tree.text_at("apiVersion"), kBodyScheme);
 }
 
-std::string why_no_kind(const Value& tree) {
-  if (std::string unreadable = why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
+std::string missing_kind_error(const Value& tree) {
+  if (std::string unreadable = type_meta_error(tree); !unreadable.empty()) return unreadable;
   if (!tree.text_at("kind").empty()) return {};
   return "Object 'Kind' is missing in '" + codec::encode_json_sorted(tree) + "'";
 }
 
-std::string why_patched_to_another_kind(Arena& arena, const Value& tree, const Expected& expected) {
-  if (std::string unreadable = why_unreadable_kind(tree); !unreadable.empty()) return unreadable;
+std::string changed_kind_error(Arena& arena, const Value& tree, const Expected& expected) {
+  if (std::string unreadable = type_meta_error(tree); !unreadable.empty()) return unreadable;
   const std::string_view api_version = tree.text_at("apiVersion");
-  Found found{{}, api_version, tree.text_at("kind")};
-  if (const size_t slash = api_version.find('/'); slash != std::string_view::npos) {
-    found.group = api_version.substr(0, slash);
-    found.version = api_version.substr(slash + 1);
-  }
+  const auto [group, version] = split_api_version(api_version);
+  Found found{group, version, tree.text_at("kind")};
   if (found.kind.empty()) found.kind = expected.kind;
   if (api_version.empty() ||
       (found.group == expected.group && found.version == expected.version && found.kind == expected.kind)) {
     return {};
   }
-  // It is decoded as what it says it is; only then can it not be converted.
-  const types::Resource* resource = types::find_kind(found.group, found.version, found.kind);
-  if (resource != nullptr && resource->type != nullptr) {
-    Result<Value> typed = codec::to_typed(arena, *resource->type, tree);
-    if (!typed) return typed.error().message;
+  return why_not_converted(arena, &tree, found, expected, kPatchScheme);
+}
+
+const Value* find_scalar(const types::Type& type, const Value& value, ScalarTest test) {
+  switch (type.shape) {
+    case types::Shape::List:
+      if (!value.is_list() || type.element == nullptr) return nullptr;
+      for (const Value& item : value.items()) {
+        if (const Value* found = find_scalar(*type.element, item, test)) return found;
+      }
+      return nullptr;
+    case types::Shape::Map:
+    case types::Shape::Struct:
+      if (!value.is_map()) return nullptr;
+      for (const Member& member : value.members()) {
+        const types::Type* inner = type.element;
+        if (type.shape == types::Shape::Struct) {
+          const types::Field* field = types::find_member(type, member.key);
+          inner = field == nullptr ? nullptr : field->type;
+        }
+        if (inner == nullptr) continue;
+        if (const Value* found = find_scalar(*inner, member.value, test)) return found;
+      }
+      return nullptr;
+    default:
+      return test(type.shape, value) ? &value : nullptr;
   }
-  return why_not_converted(found, expected, kPatchScheme);
 }
 
 Expected expected_of(const resource::Served& served) {
@@ -439,7 +436,7 @@ Expected expected_of(const call::Call& call) {
     expected.type = resource->type;
   }
   if (expected.type == nullptr) {
-    // Kinds that are no resource of their own (Scale, Eviction, ...) are found by their type.
+    // Kinds that are not resources (Scale, Eviction, ...) are looked up by type.
     const std::string package = internal_package(expected.group);
     expected.type = types::find_type(package + "/" + std::string(expected.version) + "." + std::string(expected.kind));
   }
@@ -573,9 +570,19 @@ Result<WriteBody> read_write_body(call::Call& call, request::WriteKind kind, std
                                   request::Format format) {
   Result<request::WriteOptions> options = parse_write_options(call.query, kind);
   if (!options) return options.take_error();
-  Result<Value> object = decode_body(call, bytes, format, expected_of(*call.served), *options);
+  Result<Value> object = decode_body(call, bytes, format, expected_of(call), *options);
   if (!object) return object.take_error();
   return WriteBody{*object, std::move(*options)};
+}
+
+Result<WriteBody> read_placed_body(call::Call& call, request::WriteKind kind, std::string_view bytes,
+                                   request::Format format) {
+  Result<WriteBody> body = read_write_body(call, kind, bytes, format);
+  if (!body) return body;
+  Result<Value> placed = with_request_namespace(call, body->object);
+  if (!placed) return placed.take_error();
+  body->object = *placed;
+  return body;
 }
 
 // --- Names, namespaces, owners ---
@@ -609,7 +616,7 @@ Result<Unit> check_name(const call::Call& call, const Value& object) {
   return Unit{};
 }
 
-Value without_repeated_owners(call::Call& call, const Value& object, bool after_admission) {
+Value without_duplicate_owners(call::Call& call, const Value& object, bool after_admission) {
   const std::span<const Value> owners = object.items_at("metadata", "ownerReferences");
   if (owners.size() < 2) return object;
   std::vector<Value> kept;
@@ -629,7 +636,7 @@ Value without_repeated_owners(call::Call& call, const Value& object, bool after_
                     std::string(after_admission ? " after mutating admission happens" : "") +
                     "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "
                     "please fix your requests; duplicate UID(s) observed: " +
-                    joined(repeated));
+                    join(repeated, ", "));
   return with_member(call.arena, object, "metadata",
                      with_member(call.arena, *object.find("metadata"), "ownerReferences",
                                  Value::list(call.arena.copy(std::span<const Value>(kept)))));

@@ -9,11 +9,13 @@
 #include <string_view>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 
 namespace holdfast::write {
 namespace {
 
 constexpr std::string_view kServiceAccounts = "system:serviceaccount:";
+constexpr std::string_view kAdminAccess = "resource.kubernetes.io/admin-access";
 constexpr std::string_view kNodeName = "authentication.kubernetes.io/node-name";
 
 bool same_at(const Value& a, const Value& b, std::string_view key) {
@@ -30,8 +32,8 @@ DeviceKey key_of(const Value& device) {
   return {device.text_at("driver"), device.text_at("pool"), device.text_at("device"), device.text_at("shareID")};
 }
 
-// The drivers of the devices in `these` that `those` does not have in the same state. Looked up, not searched: nobody
-// has checked yet how many a client sent.
+// Adds the drivers of devices in `these` that are missing or different in `those`. Uses a map because the number of
+// devices sent by a client has not been validated yet.
 void add_changed(std::span<const Value> these, std::span<const Value> those, std::set<std::string_view>& drivers) {
   std::map<DeviceKey, const Value*> known;
   for (const Value& device : those) known.emplace(key_of(device), &device);
@@ -41,7 +43,7 @@ void add_changed(std::span<const Value> these, std::span<const Value> those, std
   }
 }
 
-// The node that the devices are on, if the allocation says that they are on exactly one.
+// The node of the devices, if the allocation selects exactly one.
 std::string_view node_of(const Value& claim) {
   const std::span<const Value> terms = claim.items_at("status", "allocation", "nodeSelector", "nodeSelectorTerms");
   if (terms.size() != 1 || !terms[0].items_at("matchExpressions").empty()) return {};
@@ -53,7 +55,7 @@ std::string_view node_of(const Value& claim) {
   return values.size() == 1 && values[0].is_string() ? values[0].as_string() : std::string_view();
 }
 
-// A service account whose token was issued to a pod on that node.
+// Whether the user is a service account whose token was issued to a pod on that node.
 bool is_on_node(const auth::UserInfo& user, std::string_view node) {
   if (node.empty() || !user.name.starts_with(kServiceAccounts)) return false;
   const auto found =
@@ -61,7 +63,7 @@ bool is_on_node(const auth::UserInfo& user, std::string_view node) {
   return found != user.extra.end() && found->second.size() == 1 && found->second[0] == node;
 }
 
-// Null: allowed. Otherwise the sentence that says what is missing.
+// nullopt if allowed; otherwise a description of the missing permission.
 std::optional<std::string> refusal(const call::Call& call, const auth::Authorizer& authorizer, std::string_view verb,
                                    std::string_view subresource, std::string_view ns, std::string_view name) {
   auth::Attributes asked = call.attributes(verb);
@@ -79,18 +81,41 @@ std::string permission(std::string_view what, std::string_view subresource, std:
   return text.append(why);
 }
 
-}  // namespace
+std::optional<size_t> first_with_admin_access(std::span<const Value> items, std::string_view parent = {}) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Value* in = parent.empty() ? &items[i] : items[i].find(parent);
+    const Value* asked = in == nullptr ? nullptr : in->find("adminAccess");
+    if (asked != nullptr && asked->is_bool() && asked->as_bool()) return i;
+  }
+  return std::nullopt;
+}
 
-std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::Authorizer& authorizer,
-                                           const Value& next, const Value& old) {
+// Whether the namespace of the request allows admin access.
+std::vector<Cause> check_admin_access(const call::Call& call, const std::string& field) {
+  const Result<cache::Snapshot> namespaces = call.registry->storage_of("", "namespaces")->cache().snapshot();
+  const cache::EntryRef found = namespaces ? namespaces->find(call.ns()) : cache::EntryRef{};
+  if (found && found->label(kAdminAccess) == "true") return {};
+  return {field_forbidden(field, "admin access to devices requires the `" + std::string(kAdminAccess) +
+                                     ": true` label on the containing namespace")};
+}
+
+// Specs cannot be changed, so only new ones are checked.
+std::vector<Cause> forbidden_in_new_spec(const call::Call& call, std::span<const Value> requests) {
+  const std::optional<size_t> asked = first_with_admin_access(requests, "exactly");
+  if (!asked) return {};
+  return check_admin_access(call, "spec.devices.requests[" + std::to_string(*asked) + "].adminAccess");
+}
+
+std::vector<Cause> forbidden_in_status(const call::Call& call, const auth::Authorizer& authorizer, const Value& next,
+                                       const Value& old) {
   std::vector<Cause> causes;
-  const types::Resource& resource = *call.served->resource;
-  if (resource.group != "resource.k8s.io" || resource.plural != "resourceclaims" || call.info.subresource != "status") {
-    return causes;
+  const auto results = [](const Value& claim) { return claim.items_at("status", "allocation", "devices", "results"); };
+  if (const auto asked = first_with_admin_access(results(next)); asked && !first_with_admin_access(results(old))) {
+    causes = check_admin_access(call, "status.allocation.devices.results[" + std::to_string(*asked) + "].adminAccess");
   }
   const std::string verb(request::to_string(call.info.verb));
   if (!same_at(next, old, "allocation") || !same_at(next, old, "reservedFor")) {
-    // Of all claims: allocating decides about devices that other claims want, too.
+    // For all claims, because an allocation also affects other claims that compete for the devices.
     if (const auto why = refusal(call, authorizer, verb, "binding", {}, {})) {
       causes.push_back(field_forbidden("status.allocation",
                                        permission("status.allocation or status.reservedFor", "binding", verb, *why)));
@@ -102,12 +127,10 @@ std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::A
   const std::span<const Value> devices = next.items_at("status", "devices"), before = old.items_at("status", "devices");
   add_changed(devices, before, drivers);
   add_changed(before, devices, drivers);
-  // A driver on the claim's node needs less than one that is anywhere.
+  // A driver on the claim's node needs a weaker permission than one elsewhere.
   std::vector<std::string> verbs;
   if (is_on_node(*call.user, node_of(next))) verbs.push_back("associated-node:" + verb);
   verbs.push_back("arbitrary-node:" + verb);
-  std::string listed;
-  for (const std::string& one : verbs) listed += (listed.empty() ? "" : " ") + one;
   for (const std::string_view driver : drivers) {
     std::optional<std::string> first;
     const bool allowed = std::any_of(verbs.begin(), verbs.end(), [&](const std::string& one) {
@@ -116,11 +139,29 @@ std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::A
       return !why;
     });
     if (!allowed) {
-      causes.push_back(
-          field_forbidden("status.devices", permission("status.devices", "driver", "[" + listed + "]", *first)));
+      causes.push_back(field_forbidden("status.devices",
+                                       permission("status.devices", "driver", "[" + join(verbs, " ") + "]", *first)));
     }
   }
   return causes;
+}
+
+}  // namespace
+
+std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::Authorizer& authorizer,
+                                           const Value& next, const Value* old) {
+  const types::Resource& resource = *call.served->resource;
+  if (resource.group != "resource.k8s.io") return {};
+  if (old == nullptr && resource.plural == "resourceclaims") {
+    return forbidden_in_new_spec(call, next.items_at("spec", "devices", "requests"));
+  }
+  if (old == nullptr && resource.plural == "resourceclaimtemplates") {
+    return forbidden_in_new_spec(call, next.items_at("spec", "spec", "devices", "requests"));
+  }
+  if (old != nullptr && resource.plural == "resourceclaims" && call.info.subresource == "status") {
+    return forbidden_in_status(call, authorizer, next, *old);
+  }
+  return {};
 }
 
 }  // namespace holdfast::write

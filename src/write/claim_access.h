@@ -1,5 +1,6 @@
-// Who may change what in the status of a ResourceClaim: besides the right to write it, schedulers need one to allocate
-// devices, and drivers one for the state of their own devices.
+// Authorization inside ResourceClaims, in addition to write access. Admin access to devices needs a label of the
+// namespace. In the status, schedulers need permission to allocate devices, and drivers need permission for the state
+// of their own devices.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,9 @@
 
 namespace holdfast::write {
 
-// What the user of the call may not change there; nothing for other kinds and endpoints.
+// What the call's user may not do in a new (`old` is null) or changed ResourceClaim or ResourceClaimTemplate; empty for
+// other kinds and endpoints.
 std::vector<Cause> forbidden_claim_changes(const call::Call& call, const auth::Authorizer& authorizer,
-                                           const Value& next, const Value& old);
+                                           const Value& next, const Value* old);
 
 }  // namespace holdfast::write

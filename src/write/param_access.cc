@@ -16,7 +16,7 @@ std::optional<policy::ParamKind> param_kind(const Value& policy) {
   return policy::ParamKind{std::string(kind->text_at("apiVersion")), std::string(kind->text_at("kind"))};
 }
 
-// As Go prints a user.
+// Formats a user as Go does.
 std::string shown(const auth::UserInfo& user) {
   std::string text = "&{" + user.name + " " + user.uid + " [";
   for (const std::string& group : user.groups) text += (text.back() == '[' ? "" : " ") + group;
@@ -34,7 +34,7 @@ bool same_member(const Value& a, const Value& b, std::string_view key) {
   return of_a != nullptr && of_b != nullptr && equal(*of_a, *of_b);
 }
 
-// What must be readable: everything, unless it is known what the params are.
+// The resource that must be readable: everything, if the params' resource is unknown.
 struct Wanted {
   std::string_view group = "*", version = "*", resource = "*";
   bool resolved = false;

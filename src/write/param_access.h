@@ -1,5 +1,5 @@
-// The author of a policy or a binding must be allowed to read the params that it names: a policy can show them to
-// anyone whose request it denies. Private to the module.
+// The author of a policy or binding must be allowed to read the params it refers to, because a policy can reveal them
+// to anyone whose request it denies. Private to the module.
 #pragma once
 
 #include "auth/auth.h"
@@ -8,7 +8,7 @@
 
 namespace holdfast::write {
 
-// `next` is valid in itself; `old` is null for a create. 422, with the field that names the params.
+// `next` is otherwise valid; `old` is null for a create. 422 for the field that refers to the params.
 Result<Unit> check_param_access(const call::Call& call, const auth::Authorizer& authorizer, const Value& next,
                                 const Value* old);
 

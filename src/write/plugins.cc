@@ -6,7 +6,7 @@
 namespace holdfast::write {
 namespace {
 
-// A namespace as a tree, with the memory that it is in. Uid and revision say which and when.
+// A decoded namespace and its memory, identified by uid and revision.
 struct ReadNamespace {
   std::string uid;
   Revision revision;
@@ -14,7 +14,7 @@ struct ReadNamespace {
   std::optional<Value> tree;
 };
 
-// Other objects as the caches have them.
+// Looks up other objects in the caches.
 class Objects final : public admission::Lookup {
  public:
   Objects(call::Call& call, const auth::Authorizer& authorizer, const KnownObjects& known)
@@ -62,14 +62,14 @@ class Objects final : public admission::Lookup {
     return authorizer_.allows({call_.user.get(), verb, {.group = group, .resource = resource, .name = name}});
   }
 
-  // Set when something that a plugin asked for is stored and cannot be read: it cannot judge without it.
+  // Set if an object that a plugin looked up cannot be decoded: the plugin cannot decide without it.
   const std::optional<Error>& problem() const { return problem_; }
 
  private:
   void note_problem(const resource::Storage& storage, const cache::Unreadable& unreadable) const {
     if (!problem_) problem_ = corrupt_object(storage.key(unreadable.key), unreadable.why);
   }
-  // Every write asks for its namespace, some several times, and it is mostly the one that was asked for before.
+  // Every write looks up its namespace, some several times, and it is usually the same as last time.
   std::optional<Value> known_namespace(const resource::Storage& storage) const {
     static thread_local std::shared_ptr<ReadNamespace> last;
     const cache::Entry& entry = *known_.ns;
@@ -83,7 +83,7 @@ class Objects final : public admission::Lookup {
     call_.held.push_back(last);
     return last->tree;
   }
-  // Texts of the tree point into the body, which is copied into the arena.
+  // Strings of the tree point into the body, which is copied into the arena.
   static std::optional<Value> tree(Arena& arena, const resource::Storage& storage, const cache::Entry& entry) {
     const store::Blob body = entry.body();
     Result<Value> object = storage.codec().tree(arena, arena.copy(*body));
@@ -100,9 +100,9 @@ class Objects final : public admission::Lookup {
 constexpr std::string_view kDefaultAccount = "default";
 constexpr std::chrono::milliseconds kAccountLookInterval{150};
 
-// As the cache has it, else as the store has it.
+// From the cache, or else from the store.
 Task<Result<cache::EntryRef>> find_entry(call::Call& call, resource::Storage& storage, std::string short_key) {
-  Result<cache::Snapshot> snapshot = storage.cache().snapshot();
+  Result<cache::Snapshot> snapshot = co_await storage.with_own_writes(call.executor());
   cache::EntryRef entry;
   if (snapshot) entry = snapshot->find(short_key);
   if (entry) co_return entry;
@@ -111,7 +111,7 @@ Task<Result<cache::EntryRef>> find_entry(call::Call& call, resource::Storage& st
   co_return std::move(latest->entry);
 }
 
-// Runs one side of the chain.
+// Runs the mutating or validating half of the chain.
 template <class Run>
 Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const auth::Authorizer& authorizer,
                          admission::Operation operation, std::string_view name, const Value* old, bool dry_run,
@@ -154,7 +154,7 @@ Task<Result<KnownObjects>> find_known_objects(call::Call& call, const admission:
   if (!is_pod || operation != AdmissionOperation::Create || !plugins.has("ServiceAccount")) co_return known;
   std::string_view name = object.text_at("spec", "serviceAccountName");
   if (name.empty()) name = kDefaultAccount;
-  // As long as upstream waits, about: ten looks, 100 to 200 ms apart.
+  // About as long as upstream waits: ten attempts, 100 to 200 ms apart.
   const int looks = name == kDefaultAccount && known.ns ? 10 : 1;
   resource::Storage& accounts = *call.registry->storage_of("", "serviceaccounts");
   for (int i = 0; i < looks; ++i) {

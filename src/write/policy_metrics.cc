@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kBounds[] = {0.0000005, 0.001, 0.01, 0.1, 1};
 
-// By the beginning of the message, as upstream; a validation that is false is an invalid_error, too.
+// By the prefix of the message, as upstream; a failed validation is an invalid_error, too.
 std::string_view error_type(std::string_view problem) {
   if (problem.empty()) return "no_error";
   if (problem.starts_with("compilation")) return "compile_error";

@@ -1,4 +1,4 @@
-// What kube-apiserver counts of admission policies, under its names.
+// kube-apiserver's metrics for admission policies, under the same names.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@ class PolicyMetrics {
  public:
   explicit PolicyMetrics(MetricRegistry& registry);
 
-  // `action`: deny, audit or warn; allow: an error that the policy ignores. What passes is not counted. `problem` is
-  // the failure's message.
+  // `action` is deny, audit or warn, or allow for an error ignored by the policy. Successful validations are not
+  // counted. `problem` is the error message.
   void validated(std::string_view policy, std::string_view binding, std::string_view problem, std::string_view action,
                  std::chrono::nanoseconds took);
-  // Every mutation; `problem` empty: it succeeded.
+  // Counts every mutation; `problem` is empty if it succeeded.
   void mutated(std::string_view policy, std::string_view binding, std::string_view problem,
                std::chrono::nanoseconds took);
 

@@ -14,7 +14,7 @@ namespace quota = admission::quota;
 
 namespace {
 
-// Others that write the same quota at the same moment: a controller, another server.
+// Conflicts come from others writing the same quota concurrently: a controller, another server.
 constexpr int kMaxAttempts = 20;
 
 struct Turn {
@@ -23,19 +23,19 @@ struct Turn {
   ~Turn() { ledger.done(ns); }
 };
 
-// What a request has charged so far, by quota. A write that loses against another one is tried again, and charged
-// again: for the difference alone.
+// The charges of a request so far, by quota. A write that loses a conflict is retried, and then charged only for the
+// difference.
 struct Charges {
   std::shared_ptr<void> hold;
   std::map<std::string, quota::Usage> by_key;
 };
 
-// The quota as it was before this request's earlier charge.
+// The quota without this request's earlier charge.
 Value without_charge(Arena& arena, const Value& counted, const quota::Usage& charged) {
   quota::Usage used = quota::usage_in(*counted.find("status"), "used");
   for (const auto& [name, amount] : charged) {
     const auto found = used.find(name);
-    // Counted again meanwhile, perhaps: nothing goes below zero.
+    // Usage may have been recalculated in the meantime: do not go below zero.
     if (found != used.end()) found->second = found->second > amount ? found->second - amount : codec::Quantity();
   }
   const std::string_view at[] = {"status", "used"};
@@ -104,7 +104,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   if (!quota::handles(resource, call.info.subresource, what, object, old)) co_return Unit{};
 
   resource::Storage& storage = *call.registry->storage_of("", "resourcequotas");
-  // A quota that the cache has not heard of yet must not be missed where it is needed.
+  // With limited resources, a quota that the cache does not have yet must not be missed.
   Result<cache::Snapshot> snapshot =
       limited_.empty() ? storage.cache().snapshot() : co_await storage.cache().consistent(call.executor());
   if (!snapshot) co_return snapshot.take_error();
@@ -112,7 +112,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   request.scope = storage.scope(call.ns());
   std::vector<std::string> keys;
   const cache::ListPage page = snapshot->list(request);
-  // A quota that cannot be read might have refused.
+  // A quota that cannot be decoded might have rejected the write.
   if (!page.unreadable.empty()) {
     co_return corrupt_object(storage.key(page.unreadable.front().key), page.unreadable.front().why);
   }
@@ -132,14 +132,14 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   if (!dry_run && call.quota_hold == nullptr) {
     call.quota_hold = std::make_shared<Charges>(Charges{ledger_.hold(call.ns()), {}});
   }
-  Charges* const charges = static_cast<Charges*>(call.quota_hold.get());  // Null: a dry run.
+  Charges* const charges = static_cast<Charges*>(call.quota_hold.get());  // Null for a dry run.
   co_await ledger_.turn(std::string(call.ns()), call.executor());
   const Turn turn{ledger_, std::string(call.ns())};
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     struct Change {
       std::string key;
       Value counted;         // The quota with its new usage ...
-      quota::Usage charged;  // ... and how much of that is this request's.
+      quota::Usage charged;  // ... and this request's share of it.
     };
     std::vector<Change> changed;
     std::vector<Value> quotas;
@@ -174,7 +174,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
           verdict.changes ? with_path(call.arena, *found, at, quota::to_value(call.arena, verdict.used)) : before;
       changed.push_back({key, counted, std::move(charged)});
     }
-    // Later attempts look at those quotas again that others wrote meanwhile, and at no others.
+    // Later attempts only recheck the quotas that others changed in the meantime.
     if (attempt == 0) {
       if (Result<Unit> covered = check_limits(quotas); !covered) co_return covered;
     }

@@ -1,9 +1,8 @@
 // Enforces ResourceQuotas: a write is charged to the quotas of its namespace before it is stored.
 //
-// The usage is kept in the quotas' own status, updated with a precondition: two servers on one store never admit more
-// than fits. Within one server the writes of a namespace take turns, so that they do not run into each
-// other. A charge whose write then fails is counted again by the controller `resourcequota`; QuotaLedger tells it when
-// that would be too early.
+// Usage is kept in the quotas' status and updated with a precondition, so two servers on one store never admit more
+// than fits. Within one server, writes in a namespace are serialized to avoid conflicts with each other. A charge whose
+// write then fails is corrected by the resourcequota controller; QuotaLedger tells it when that would be too early.
 #pragma once
 
 #include <coroutine>
@@ -26,11 +25,11 @@ namespace holdfast::write {
 // Any thread.
 class QuotaLedger {
  public:
-  // As long as it lives, a write of this namespace has been charged and may not be stored yet.
+  // While it is held, a write in this namespace has been charged but may not be stored yet.
   std::shared_ptr<void> hold(std::string_view ns);
   bool is_held(std::string_view ns) const;
 
-  // co_await ledger.turn(ns, executor), then done(ns).
+  // Waits for exclusive access: co_await ledger.turn(ns, executor), later done(ns).
   auto turn(std::string ns, Executor& executor) {
     struct Awaiter {
       QuotaLedger& ledger;
@@ -57,15 +56,15 @@ class QuotaLedger {
 
 class Quotas {
  public:
-  // `own` stores usage; `on`: the admission plugin ResourceQuota is enabled. What is `limited` by default needs a
-  // quota.
+  // `own` is used to store usage; `on` says whether the ResourceQuota plugin is enabled. Resources in `limited` require
+  // a quota.
   Quotas(own_calls::Handler own, bool on, std::vector<admission::quota::LimitedResource> limited)
       : own_(std::move(own)), on_(on), limited_(std::move(limited)) {}
 
-  // 403 in Kubernetes' words when a quota says no. `object` and `old` are in the requested version.
+  // 403 with Kubernetes' message if a quota rejects the write. `object` and `old` are in the requested version.
   Task<Result<Unit>> charge(call::Call& call, AdmissionOperation operation, const Value& object, const Value* old,
                             bool dry_run);
-  // Whether a write of this namespace has been charged and may not be stored yet. Any thread.
+  // Whether a write in this namespace has been charged but may not be stored yet. Any thread.
   bool is_charged(std::string_view ns) const { return ledger_.is_held(ns); }
 
  private:

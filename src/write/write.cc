@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/api_error.h"
+#include "base/strings.h"
 #include "base/text.h"
 #include "custom/conversions.h"
 #include "resource/managed.h"
@@ -15,18 +16,7 @@
 namespace holdfast::write {
 
 Writer::Writer(const Parts& parts)
-    : pools_(parts.pools),
-      authorizer_(parts.authorizer),
-      admission_(std::make_unique<Admission>(Admission::Parts{.plugins = parts.plugins,
-                                                              .mutating_webhooks = parts.mutating_webhooks,
-                                                              .validating_webhooks = parts.validating_webhooks,
-                                                              .caller = parts.caller,
-                                                              .webhook_credentials = parts.webhook_credentials,
-                                                              .registry = parts.registry,
-                                                              .authorizer = parts.authorizer,
-                                                              .rbac = parts.rbac,
-                                                              .own = parts.own,
-                                                              .metrics = parts.metrics})) {}
+    : pools_(parts.pools), authorizer_(parts.authorizer), admission_(std::make_unique<Admission>(parts)) {}
 
 Writer::~Writer() = default;
 
@@ -36,9 +26,9 @@ namespace {
 
 constexpr int kMaxGeneratedNames = 8;
 
-// Built-in kinds are prepared and judged in the version that is stored, custom ones in that of the request: there each
-// version has rules of its own.
-const types::Resource& judged_version(const call::Call& call) {
+// Built-in kinds are prepared and validated in the stored version, custom ones in the requested version, since each
+// version has its own rules.
+const types::Resource& prepared_version(const call::Call& call) {
   return call.served->custom ? *call.served->resource : *call.served->stored;
 }
 
@@ -46,14 +36,14 @@ std::chrono::seconds ttl_of(const call::Call& call) {
   return call.served->rules->expires ? call.settings.event_ttl : std::chrono::seconds(0);
 }
 
-// What an etcd holds of a built-in kind: as kube-apiserver writes it, before the defaults that run when it is read (an
-// unset phase of a claim). Empty where the object is stored as it is shown.
+// The etcd value of a built-in kind: as written by kube-apiserver, before the defaults applied on read (an unset phase
+// of a claim). Empty if the object is stored as shown to clients.
 Result<std::string> body_before_defaults(call::Call& call, const Value& prepared) {
   if (call.served->custom || call.settings.embedded_store) return std::string();
   return call.storage().codec().body_of(call.arena, prepared);
 }
 
-// What was stored as it is read from now on, with the revision at which it was.
+// Updates `written` to the stored object as it will be read back, with its new revision.
 void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_view body, Revision revision,
                   Written& written) {
   written.revision = revision;
@@ -64,7 +54,7 @@ void set_revision(Arena& arena, const resource::ObjectCodec& codec, std::string_
                                      Value::string(arena, std::to_string(revision.value))));
 }
 
-// What a dry run would have stored, as it would be read.
+// The object a dry run would have stored, as it would be read back.
 Result<Unit> show_unstored(call::Call& call, Written& written) {
   written.stored = call.storage().codec().as_read(call.arena, written.stored);
   Result<std::string> body = call.storage().codec().body_of(call.arena, written.stored);
@@ -73,8 +63,8 @@ Result<Unit> show_unstored(call::Call& call, Written& written) {
   return Unit{};
 }
 
-// Whether writing this would leave the object as it is. Custom objects are read with the defaults of their storage
-// version, which a request through another version does not write.
+// Whether writing this would not change the object. Custom objects are read with the defaults of their storage version,
+// which a request through another version does not write.
 Result<bool> changes_nothing(call::Call& call, const Value& stored, std::string_view body, const LiveObject& live) {
   if (body == *live.body) return true;
   if (!call.served->custom || call.served->resource == call.served->stored) return false;
@@ -84,8 +74,8 @@ Result<bool> changes_nothing(call::Call& call, const Value& stored, std::string_
   return *read == *live.body;
 }
 
-// Removed by this update rather than stored: it was deleted before and its last finalizer is gone.
-bool ends_with_update(const Value& next, const Value& old) {
+// Whether this update removes the object instead of storing it: it is terminating and has lost its last finalizer.
+bool is_removed_by_update(const Value& next, const Value& old) {
   if (!next.items_at("metadata", "finalizers").empty()) return false;
   if (old.text_at("metadata", "deletionTimestamp").empty()) return false;
   return old.int_at_or(0, "metadata", "deletionGracePeriodSeconds") == 0;
@@ -139,8 +129,8 @@ Error name_taken(const call::Call& call, std::string_view name, bool generated, 
   return error;
 }
 
-// What a dry run finds in the way of a new object of this name.
-Task<Result<std::optional<store::Conflict>>> find_taken(call::Call& call, std::string name) {
+// For a dry run: whether an object of this name exists.
+Task<Result<std::optional<store::Conflict>>> find_existing(call::Call& call, std::string name) {
   resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
@@ -154,7 +144,7 @@ bool generates_name(const Value& object) {
   return !object.text_at("metadata", "generateName").empty() && object.text_at("metadata", "name").empty();
 }
 
-// What is not a number is ignored, as in Kubernetes' store.
+// Like in Kubernetes' store, values that are not numbers are ignored.
 Result<Unit> check_no_revision(const Value& stored) {
   const std::string_view text = stored.text_at("metadata", "resourceVersion");
   if (text.empty()) return Unit{};
@@ -163,11 +153,11 @@ Result<Unit> check_no_revision(const Value& stored) {
   return untyped("resourceVersion should not be set on objects to be created");
 }
 
-// The last step of judging, for a new object and for a change: what is never stored goes, so that only a dry run shows
-// it as it was sent; the bytes for an etcd, if they differ (see body_before_defaults); then the object as it will be
-// read back, since what was prepared may call for defaults of its own (a Job's labels); then warnings.
-Result<std::string> finish_judging(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint, Draft& draft,
-                                   const Value* old, bool dry_run) {
+// The last step of preparing a new or changed object: removes fields that are never stored, so that only a dry run
+// returns them; encodes the body for etcd, if it differs (see body_before_defaults); applies defaults again as on read,
+// since prepared fields may require defaults of their own (labels of a Job); adds warnings.
+Result<std::string> finish_preparation(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint,
+                                       Draft& draft, const Value* old, bool dry_run) {
   if (!dry_run) draft.root().child("metadata").remove("selfLink");
   Result<std::string> at_rest = body_before_defaults(call, draft.value());
   if (!at_rest) return at_rest;
@@ -176,54 +166,65 @@ Result<std::string> finish_judging(call::Call& call, kinds::Context& context, ki
   return at_rest;
 }
 
-// The rules of its kind about a change: prepares the draft; its bytes for an etcd, as finish_judging().
-Result<std::string> judge_update(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
-                                 kinds::Endpoint endpoint, Draft& draft, const Value& old, bool dry_run) {
-  call.served->object_rules->prepare_for_update(context, endpoint, draft.root(), old);
-  std::vector<Cause> refused = forbidden_claim_changes(call, authorizer, draft.value(), old);
-  Result<Unit> valid = call.served->object_rules->validate_update(context, endpoint, draft.value(), old);
-  if (!refused.empty()) {
-    if (!valid) {
-      const std::vector<Cause>& others = valid.error().causes;
-      refused.insert(refused.end(), others.begin(), others.end());
-    }
-    return invalid({call.served->resource->group, call.served->resource->kind}, call.info.name, std::move(refused));
+// The result of validation with what is forbidden in front of its causes.
+Result<Unit> with_forbidden(const call::Call& call, const Value& object, std::vector<Cause> forbidden,
+                            Result<Unit> valid) {
+  if (forbidden.empty()) return valid;
+  if (!valid) {
+    const std::vector<Cause>& others = valid.error().causes;
+    forbidden.insert(forbidden.end(), others.begin(), others.end());
   }
+  return invalid({call.served->resource->group, call.served->resource->kind}, object.text_at("metadata", "name"),
+                 std::move(forbidden));
+}
+
+// Applies the update rules of the kind to the draft; returns the body for etcd like finish_preparation().
+Result<std::string> prepare_and_validate_update(call::Call& call, const auth::Authorizer& authorizer,
+                                                kinds::Context& context, kinds::Endpoint endpoint, Draft& draft,
+                                                const Value& old, bool dry_run) {
+  call.served->object_rules->prepare_for_update(context, endpoint, draft.root(), old);
+  std::vector<Cause> forbidden = forbidden_claim_changes(call, authorizer, draft.value(), &old);
+  Result<Unit> valid =
+      with_forbidden(call, draft.value(), std::move(forbidden),
+                     call.served->object_rules->validate_update(context, endpoint, draft.value(), old));
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), &old);
   if (!valid) return valid.take_error();
-  return finish_judging(call, context, endpoint, draft, &old, dry_run);
+  return finish_preparation(call, context, endpoint, draft, &old, dry_run);
 }
 
-// The same about a new object.
-Result<std::string> judge_create(call::Call& call, const auth::Authorizer& authorizer, kinds::Context& context,
-                                 Draft& draft, bool dry_run) {
+// Same, for the create rules.
+Result<std::string> prepare_and_validate_create(call::Call& call, const auth::Authorizer& authorizer,
+                                                kinds::Context& context, Draft& draft, bool dry_run) {
   call.served->object_rules->prepare_for_create(context, draft.root());
-  Result<Unit> valid = call.served->object_rules->validate_create(context, draft.value());
+  for (const std::string& warning : context.early_warnings) call.warnings.add(warning);
+  std::vector<Cause> forbidden = forbidden_claim_changes(call, authorizer, draft.value(), nullptr);
+  Result<Unit> valid = with_forbidden(call, draft.value(), std::move(forbidden),
+                                      call.served->object_rules->validate_create(context, draft.value()));
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), nullptr);
   if (!valid) return valid.take_error();
-  return finish_judging(call, context, kinds::Endpoint::Main, draft, nullptr, dry_run);
+  return finish_preparation(call, context, kinds::Endpoint::Main, draft, nullptr, dry_run);
 }
 
 // An object in the stored version, with all defaults.
 struct Encoded {
   Value stored;
   std::string body;          // Canonical.
-  std::string at_rest = {};  // The body for an etcd, where that differs from what is shown; else empty.
+  std::string at_rest = {};  // The body for etcd if it differs from the one shown to clients; else empty.
 };
 
-Task<Result<Encoded>> encode(call::Call& call, Value judged, std::string at_rest) {
-  Result<Value> stored = co_await custom::convert_object(call, judged_version(call), *call.served->stored, judged);
+Task<Result<Encoded>> encode(call::Call& call, Value prepared, std::string at_rest) {
+  Result<Value> stored = co_await custom::convert_object(call, prepared_version(call), *call.served->stored, prepared);
   if (!stored) co_return stored.take_error();
   Result<std::string> body = call.storage().codec().body_of(call.arena, *stored);
   if (!body) co_return body.take_error();
   co_return Encoded{*stored, std::move(*body), std::move(at_rest)};
 }
 
-// An error of the store as clients see it.
+// Converts a store error for clients.
 Error write_error(call::Call& call, const store::StoreError& error) {
-  // 500, as kube-apiserver passes on what etcd says.
+  // 500, as kube-apiserver passes on etcd's error.
   if (error.kind == store::ErrorKind::TooLarge) return Error{Reason::Unknown, error.message};
   Error shown = store::to_api_error(error);
   if (shown.reason == Reason::ServerTimeout && !shown.details) {
@@ -235,7 +236,7 @@ Error write_error(call::Call& call, const store::StoreError& error) {
   return shown;
 }
 
-// Whether a write that failed with this error of the store may have been stored all the same: no response came.
+// Whether a write may have been stored despite this error of the store, because no response arrived.
 bool may_be_stored(const Error& error) {
   return error.reason == Reason::Timeout || error.reason == Reason::ServerTimeout ||
          error.reason == Reason::InternalError;
@@ -244,7 +245,7 @@ bool may_be_stored(const Error& error) {
 Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
   store::StoreResult<store::WriteResult> result =
       co_await call.storage().write(std::move(transaction), call.executor());
-  // Webhooks and policies are looked up in the cache: once written, they have to take effect.
+  // Webhooks and policies are looked up in the cache: wait until they take effect.
   if (result && is_admission_configuration(*call.served->resource)) {
     if (const auto* committed = std::get_if<store::Committed>(&*result)) {
       (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
@@ -254,11 +255,11 @@ Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Tra
 }
 
 struct StoreOptions {
-  std::chrono::seconds ttl{0};   // 0: it does not expire.
-  bool may_drop_owners = false;  // An object that is too large with its owners is stored without them.
+  std::chrono::seconds ttl{0};   // 0 for no expiration.
+  bool may_drop_owners = false;  // Store the object without managedFields if it is too large with them.
 };
 
-// Creates the key, or updates it from `live`; the conflict, if another writer was faster.
+// Creates the key, or updates it from `live`; returns the conflict if another writer was faster.
 Task<Result<std::optional<store::Conflict>>> store_object(call::Call& call, std::string key,
                                                           std::optional<Revision> live, const Encoded& object,
                                                           StoreOptions options, Written& written) {
@@ -289,8 +290,8 @@ Task<Result<std::optional<store::Conflict>>> store_object(call::Call& call, std:
   }
 }
 
-// Stores `next` in place of the live object: the tail of an update and of a deletion that marks its object. A dry run
-// stores nothing.
+// Stores `next` in place of the live object: the last step of an update, and of a delete that marks its object. A dry
+// run stores nothing.
 Task<Result<Attempt>> replace_live(call::Call& call, const LiveObject& live, const Encoded& next,
                                    std::vector<ownership::ManagedEntry> managed, StoreOptions options, bool dry_run) {
   Written written;
@@ -324,7 +325,7 @@ Task<Result<Attempt>> store_own_change(call::Call& call, const LiveObject& live,
   Result<std::string> body = call.storage().codec().body_of(call.arena, next);
   if (!body) co_return body.take_error();
   if (*body == *live.body) co_return Attempt(unchanged(call, live));
-  // Without a time to live, as upstream: an Event that waits for its finalizers does not expire.
+  // No TTL, as upstream: an Event waiting for its finalizers does not expire.
   const Encoded encoded{next, std::move(*body)};
   co_return co_await replace_live(call, live, encoded,
                                   resource::stored_entries(call.arena, live.managed, call.served->custom), {}, dry_run);
@@ -336,22 +337,22 @@ Task<Result<store::WriteResult>> remove_key(call::Call& call, std::string key, R
   co_return std::move(*result);
 }
 
-Task<Result<Unit>> Writer::admit_judged(call::Call& call, AdmissionOperation operation,
-                                        const request::WriteOptions& options, const Judged& judged,
-                                        const NextObject& next, const LiveObject* live) {
+Task<Result<Unit>> Writer::admit_prepared(call::Call& call, AdmissionOperation operation,
+                                          const request::WriteOptions& options, const Prepared& prepared,
+                                          const NextObject& next, const LiveObject* live) {
   Result<Value> requested =
-      co_await custom::convert_object(call, judged_version(call), *call.served->resource, judged.object);
+      co_await custom::convert_object(call, prepared_version(call), *call.served->resource, prepared.object);
   if (!requested) co_return requested.take_error();
   co_return co_await admission_->validate(call, operation, options, *requested, next, live);
 }
 
-Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
-                                                  const Value& next) {
-  Result<Value> judged = co_await custom::convert_object(call, *call.served->resource, judged_version(call), next);
-  if (!judged) co_return judged.take_error();
+Task<Result<Writer::Prepared>> Writer::prepare_change(call::Call& call, const WriteRequest& request,
+                                                      const LiveObject& live, const Value& next) {
+  Result<Value> prepared = co_await custom::convert_object(call, *call.served->resource, prepared_version(call), next);
+  if (!prepared) co_return prepared.take_error();
   const Value& old = call.served->custom ? live.object : live.stored;
   kinds::Context context = context_of(call);
-  Draft draft(call.arena, *judged);
+  Draft draft(call.arena, *prepared);
   draft.root().child("metadata").remove("managedFields");
   draft.root().child("metadata").set("resourceVersion", Value::string(call.arena, std::to_string(live.revision.value)));
   services::ServiceLease lease;
@@ -362,14 +363,14 @@ Task<Result<Writer::Judged>> Writer::judge_change(call::Call& call, const WriteR
     lease = std::move(*taken);
   }
   const bool dry_run = request.options.dry_run;
-  Result<std::string> at_rest = request.as_is
-                                    ? finish_judging(call, context, request.endpoint, draft, &old, dry_run)
-                                    : judge_update(call, authorizer_, context, request.endpoint, draft, old, dry_run);
+  Result<std::string> at_rest =
+      request.as_is ? finish_preparation(call, context, request.endpoint, draft, &old, dry_run)
+                    : prepare_and_validate_update(call, authorizer_, context, request.endpoint, draft, old, dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
   }
-  co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
+  co_return Prepared{draft.value(), std::move(*at_rest), std::move(lease)};
 }
 
 Task<void> Writer::settle(call::Call& call, services::ServiceLease lease, const Value* stored) {
@@ -384,49 +385,49 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
                                           NextObject next) {
   Result<Unit> fresh = check_revision(call, next.object, live);
   if (!fresh) co_return fresh.take_error();
-  Result<Judged> judged = co_await judge_change(call, request, live, next.object);
-  if (!judged) co_return judged.take_error();
-  Result<Attempt> stored = co_await store_change(call, request, live, std::move(next), *judged);
-  if (!judged->lease.empty()) {
-    co_await settle(call, std::move(judged->lease), stored && *stored ? &(*stored)->stored : nullptr);
+  Result<Prepared> prepared = co_await prepare_change(call, request, live, next.object);
+  if (!prepared) co_return prepared.take_error();
+  Result<Attempt> stored = co_await store_change(call, request, live, std::move(next), *prepared);
+  if (!prepared->lease.empty()) {
+    co_await settle(call, std::move(prepared->lease), stored && *stored ? &(*stored)->stored : nullptr);
   }
   co_return stored;
 }
 
 Task<Result<Attempt>> Writer::store_change(call::Call& call, const WriteRequest& request, const LiveObject& live,
-                                           NextObject next, Judged& judged) {
-  Result<Encoded> encoded = co_await encode(call, judged.object, std::move(judged.at_rest));
+                                           NextObject next, Prepared& prepared) {
+  Result<Encoded> encoded = co_await encode(call, prepared.object, std::move(prepared.at_rest));
   if (!encoded) co_return encoded.take_error();
   Result<bool> same = changes_nothing(call, encoded->stored, encoded->body, live);
   if (!same) co_return same.take_error();
   const bool same_object = *same;
-  // A change of times alone is not a change: the old ones stay.
+  // If only timestamps changed, keep the old ones.
   if ((same_object || call.served->object_rules->same(encoded->stored, live.stored)) &&
       ownership::differ_only_in_times(next.managed, live.managed)) {
     next.managed = live.managed;
   }
   if (!request.as_is) {
     Result<Unit> admitted =
-        co_await admit_judged(call, AdmissionOperation::Update, request.options, judged, next, &live);
+        co_await admit_prepared(call, AdmissionOperation::Update, request.options, prepared, next, &live);
     if (!admitted) co_return admitted.take_error();
   }
 
-  if (ends_with_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
-    if (!judged.lease.empty()) co_await settle(call, std::move(judged.lease), nullptr);
+  if (is_removed_by_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
+    if (!prepared.lease.empty()) co_await settle(call, std::move(prepared.lease), nullptr);
     Written last;
     last.stored = encoded->stored;
     last.body = std::move(encoded->body);
     last.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
     co_return co_await remove_instead(call, request, live, std::move(last));
   }
-  // Live entries that cannot be read are rewritten by any write that changes something.
+  // Entries that could not be decoded are rewritten by any write that changes something.
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
   if (same_object && same_owners) co_return Attempt(unchanged(call, live));
   const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = !request.keeps_ownership_if_too_large};
   Result<Attempt> stored = co_await replace_live(
       call, live, *encoded, resource::stored_entries(call.arena, next.managed, call.served->custom), options,
       request.options.dry_run);
-  if (!stored && may_be_stored(stored.error())) pools_.leave(std::move(judged.lease));
+  if (!stored && may_be_stored(stored.error())) pools_.leave(std::move(prepared.lease));
   co_return stored;
 }
 
@@ -458,6 +459,7 @@ kinds::Context context_of(call::Call& call) {
 }
 
 Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::string_view name) {
+  if (Result<Unit> good = kinds::check_path_name(name); !good) co_return good.take_error();
   resource::Storage& storage = call.storage();
   Result<cache::Cache::Latest> latest =
       co_await storage.cache().latest(storage.short_key(call.ns(), name), call.executor());
@@ -488,7 +490,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
 Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest request, Transform transform) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Result<std::unique_ptr<LiveObject>> read = co_await read_live(call, call.info.name);
-    // Kubernetes gives the error of its store no reason here.
+    // Kubernetes returns this store error without a reason.
     if (!read && read.error().reason == Reason::StoreReadError) co_return untyped(read.error().message);
     if (!read) co_return read.take_error();
     const LiveObject* live = read->get();
@@ -497,7 +499,7 @@ Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest reques
       const std::string_view uid = live == nullptr ? std::string_view{} : live->entry->uid();
       if (uid != *request.uid) {
         std::string key = call.storage().key(call.storage().short_key(call.ns(), call.info.name));
-        // A dry run looks before the store puts its prefix on.
+        // In a dry run, upstream's key does not have the store's prefix yet.
         if (request.options.dry_run) key.erase(0, call.settings.registry_prefix.size());
         co_return conflict(call.group_resource(), call.info.name,
                            "StorageError: invalid object, Code: 4, Key: " + key +
@@ -525,16 +527,16 @@ Task<Result<Written>> Writer::write_object(call::Call& call, WriteRequest reques
   co_return modified_conflict(call.group_resource(), call.info.name);
 }
 
-Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::WriteOptions& options,
-                                               const Value& next) {
+Task<Result<Writer::Prepared>> Writer::prepare_new(call::Call& call, const request::WriteOptions& options,
+                                                   const Value& next) {
   static thread_local std::mt19937_64 random{std::random_device{}()};
-  Result<Value> judged = co_await custom::convert_object(call, *call.served->resource, judged_version(call), next);
-  if (!judged) co_return judged.take_error();
+  Result<Value> prepared = co_await custom::convert_object(call, *call.served->resource, prepared_version(call), next);
+  if (!prepared) co_return prepared.take_error();
   kinds::Context context = context_of(call);
-  Draft draft(call.arena, *judged);
+  Draft draft(call.arena, *prepared);
   Draft::Node metadata = draft.root().child("metadata");
   metadata.remove("managedFields");
-  metadata.set("uid", Value::string(call.arena, resource::new_uid()));
+  metadata.set("uid", Value::string(call.arena, random_uuid()));
   metadata.set("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
   if (generates_name(next)) {
     const std::string_view prefix = next.text_at("metadata", "generateName");
@@ -542,7 +544,7 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
                  Value::string(call.arena, call.served->rules->generates_names ? kinds::generate_name(prefix, random())
                                                                                : std::string(prefix)));
   } else if (call.served->rules->name_may_be_empty && next.text_at("metadata", "name").empty()) {
-    metadata.set("name", Value::string(call.arena, resource::new_uid()));
+    metadata.set("name", Value::string(call.arena, random_uuid()));
   }
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored)) {
@@ -551,23 +553,23 @@ Task<Result<Writer::Judged>> Writer::judge_new(call::Call& call, const request::
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  Result<std::string> at_rest = judge_create(call, authorizer_, context, draft, options.dry_run);
+  Result<std::string> at_rest = prepare_and_validate_create(call, authorizer_, context, draft, options.dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
   }
-  co_return Judged{draft.value(), std::move(*at_rest), std::move(lease)};
+  co_return Prepared{draft.value(), std::move(*at_rest), std::move(lease)};
 }
 
 Task<Result<Written>> Writer::create_object(call::Call& call, const request::WriteOptions& options, NextObject next) {
   const bool generates = generates_name(next.object);
   for (int attempt = 1;; ++attempt) {
-    Result<Judged> judged = co_await judge_new(call, options, next.object);
-    if (!judged) co_return judged.take_error();
+    Result<Prepared> prepared = co_await prepare_new(call, options, next.object);
+    if (!prepared) co_return prepared.take_error();
     Written written;
-    Result<std::optional<store::Conflict>> taken = co_await store_new(call, options, next, *judged, written);
-    if (!judged->lease.empty()) {
-      co_await settle(call, std::move(judged->lease), taken && !*taken ? &written.stored : nullptr);
+    Result<std::optional<store::Conflict>> taken = co_await store_new(call, options, next, *prepared, written);
+    if (!prepared->lease.empty()) {
+      co_await settle(call, std::move(prepared->lease), taken && !*taken ? &written.stored : nullptr);
     }
     if (!taken) co_return taken.take_error();
     if (!*taken) co_return written;
@@ -577,11 +579,11 @@ Task<Result<Written>> Writer::create_object(call::Call& call, const request::Wri
 }
 
 Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call, const request::WriteOptions& options,
-                                                               const NextObject& next, Judged& judged,
+                                                               const NextObject& next, Prepared& prepared,
                                                                Written& written) {
-  Result<Unit> admitted = co_await admit_judged(call, AdmissionOperation::Create, options, judged, next, nullptr);
+  Result<Unit> admitted = co_await admit_prepared(call, AdmissionOperation::Create, options, prepared, next, nullptr);
   if (!admitted) co_return admitted.take_error();
-  Result<Encoded> encoded = co_await encode(call, judged.object, std::move(judged.at_rest));
+  Result<Encoded> encoded = co_await encode(call, prepared.object, std::move(prepared.at_rest));
   if (!encoded) co_return encoded.take_error();
   written.created = true;
   written.stored = encoded->stored;
@@ -589,8 +591,8 @@ Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call,
   written.body = encoded->body;
   const std::string name(encoded->stored.text_at("metadata", "name"));
   if (options.dry_run) {
-    // It asks the store only whether the name is taken.
-    Result<std::optional<store::Conflict>> taken = co_await find_taken(call, name);
+    // Only checks whether the name is taken.
+    Result<std::optional<store::Conflict>> taken = co_await find_existing(call, name);
     if (!taken || *taken) co_return taken;
     if (Result<Unit> shown = show_unstored(call, written); !shown) co_return shown.take_error();
     co_return taken;
@@ -600,7 +602,7 @@ Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call,
   Result<std::optional<store::Conflict>> taken =
       co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)), std::nullopt, *encoded,
                             {.ttl = ttl_of(call), .may_drop_owners = true}, written);
-  if (!taken && may_be_stored(taken.error())) pools_.leave(std::move(judged.lease));
+  if (!taken && may_be_stored(taken.error())) pools_.leave(std::move(prepared.lease));
   co_return taken;
 }
 

@@ -15,7 +15,7 @@ def pod(name, privileged=False, **spec):
 
 
 def admission_configuration(**plugins):
-    """plugins: name to its configuration, or to the path of one."""
+    """plugins: maps a name to its configuration, or to the path of one."""
     entries = [{"name": name, **({"path": given} if isinstance(given, str) else {"configuration": given})} for name, given in plugins.items()]
     return {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": entries}
 
@@ -40,11 +40,11 @@ def quotas_are_needed(server):
     refused(space + "/services", service, 'services "s" is forbidden: insufficient quota to consume: services.loadbalancers')
     server.json("POST", space + "/services", {"metadata": {"name": "t"}, "spec": {"ports": [{"port": 80}]}}, want=201)
     status = server.json("PATCH", space + "/services/t", {"spec": {"type": "LoadBalancer"}}, want=403, content_type="application/merge-patch+json")
-    check(status["message"] == 'services "t" is forbidden: insufficient quota to consume: services.loadbalancers', "an update that uses more", status)
+    check(status["message"] == 'services "t" is forbidden: insufficient quota to consume: services.loadbalancers', "an update that increases usage", status)
     server.json("POST", space + "/configmaps", {"metadata": {"name": "c"}}, want=201)
 
     def limit(name, hard, **spec):
-        """A quota as the controller counts it; there is none."""
+        """A quota with usage as counted by the controller, which does not run here."""
         quota = server.json("POST", space + "/resourcequotas", {"metadata": {"name": name}, "spec": {"hard": hard, **spec}}, want=201)
         quota["status"] = {"hard": hard, "used": {what: "0" for what in hard}}
         server.json("PUT", f"{space}/resourcequotas/{name}/status", quota, want=200)
@@ -86,7 +86,7 @@ def pods_are_checked_by_default(server):
         "metadata": {"labels": {"a": "b"}}, "spec": pod("", privileged=True)["spec"]}}}
     code, _, warnings = create("plain", deployment, kind="deployments")
     check(code == 201 and len(warnings) == 1, "the author of a Deployment is warned", warnings)
-    check(create("builds", deployment, kind="deployments")[::2] == (201, []), "in an exempt namespace not")
+    check(create("builds", deployment, kind="deployments")[::2] == (201, []), "but not in an exempt namespace")
     code, headers, _ = server.request("PATCH", "/api/v1/namespaces/builds", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
                                       content_type="application/merge-patch+json")
     check(code == 200 and headers.get_all("Warning") == [
@@ -148,7 +148,7 @@ def webhooks_know_who_calls(holdfast, folder):
         check(seen_by("Mutating", by_service) == (["Bearer any"], None), "a token for all others")
         check(seen_by("Validating", by_url) == (["Bearer from-a-file"], None), "a token from a file")
         basic = "Basic " + base64.b64encode(b"me:secret").decode()
-        check(seen_by("Validating", by_service) == ([basic], None), "a password, by part of a service's name")
+        check(seen_by("Validating", by_service) == ([basic], None), "a password, by part of a service name")
     hooks.stop()
 
 
@@ -167,7 +167,7 @@ def mistakes_are_refused(holdfast, folder):
     for what, content, why in (
             ("a missing file", None, f"--admission-control-config-file: cannot read {folder}/nowhere.yaml: No such file or directory"),
             ("an unknown plugin", admission_configuration(NoSuch={}), f'{folder}/wrong.yaml: plugins[0] "NoSuch": unknown admission plugin'),
-            ("a plugin that is not there", admission_configuration(EventRateLimit="limits"), 'plugins[0] "EventRateLimit": this plugin is not supported by Holdfast'),
+            ("an unknown plugin", admission_configuration(EventRateLimit="limits"), 'plugins[0] "EventRateLimit": this plugin is not supported by Holdfast'),
             ("an unknown field", {**admission_configuration(), "plugin": []}, 'strict decoding error: unknown field "plugin"'),
             ("another kind", admission_configuration(PodSecurity=hook), 'no kind "WebhookAdmissionConfiguration" is registered'),
             ("a missing kubeconfig", admission_configuration(MutatingAdmissionWebhook={**hook, "kubeConfigFile": folder + "/none"}), folder + "/none")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""conversion_test.py HOLDFAST: a custom resource in two versions between which a webhook converts, with the webhook in this process."""
+"""conversion_test.py HOLDFAST: a custom resource in two versions converted by a webhook, which runs in this process."""
 import base64, json, sys, tempfile
 
 from hook_server import HookServer
@@ -32,7 +32,7 @@ def convert(review, change=lambda converted: converted):
     for original in request["objects"]:
         converted = json.loads(json.dumps(original))
         converted["apiVersion"] = wanted
-        spec = converted.get("spec") or {}  # Merging may leave nothing of it.
+        spec = converted.get("spec") or {}  # May be empty after merging.
         if wanted.endswith("/v2") and "hostPort" in spec:
             spec["host"], _, spec["port"] = spec.pop("hostPort").partition(":")
         if wanted.endswith("/v1") and "host" in spec:
@@ -48,10 +48,10 @@ def host(version, name, **spec):
 
 def round_trips(server, hooks):
     made = server.json("POST", V1, host("v1", "a", hostPort="example.com:80"), want=201)
-    check(made["spec"] == {"hostPort": "example.com:80", "mode": "plain"} and not hooks.take(), "the stored version asks nobody", made)
+    check(made["spec"] == {"hostPort": "example.com:80", "mode": "plain"} and not hooks.take(), "the stored version needs no webhook call", made)
     shown = server.json("GET", V2 + "/a", want=200)
     check(shown["spec"] == {"host": "example.com", "port": "80", "mode": "plain"} and shown["apiVersion"].endswith("/v2"), "a read converts", shown)
-    check(shown["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"], "metadata stays", shown)
+    check(shown["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"], "metadata is unchanged", shown)
     one = hooks.take()[0]
     review = one["review"]
     check(one["path"] == "/convert?timeout=30s" and list(review) == ["kind", "apiVersion", "request", "response"]
@@ -62,7 +62,7 @@ def round_trips(server, hooks):
     check(made["spec"]["host"] == "b.example" and made["metadata"]["managedFields"][0]["apiVersion"] == f"{GROUP}/v2", "a write converts there and back", made)
     check(server.json("GET", V1 + "/b", want=200)["spec"]["hostPort"] == "b.example:81", "what is stored", made)
     status = server.json("POST", V2, host("v2", "bad", host="a-name-that-is-longer-than-twenty"))
-    check(status.get("code") == 422 and "spec.host" in status["message"], "judged by the version of the request", status)
+    check(status.get("code") == 422 and "spec.host" in status["message"], "validated by the version of the request", status)
 
     hooks.take()
     listed = server.json("GET", V2, want=200)
@@ -78,7 +78,7 @@ def many_in_one_call(server, hooks):
     listed = server.json("GET", V2, want=200)
     calls = hooks.take()
     check(len(listed["items"]) == 32 and len(calls) == 1 and len(calls[0]["review"]["request"]["objects"]) == 30,
-          "one call for what is new", [len(call["review"]["request"]["objects"]) for call in calls])
+          "one call for new objects", [len(call["review"]["request"]["objects"]) for call in calls])
     check(not server.json("GET", V2, want=200) or not hooks.take(), "none the second time")
 
 
@@ -90,17 +90,17 @@ def applies(server, hooks):
     status = server.json("PATCH", V2 + "/ssa?fieldManager=two", two, content_type=apply)
     check(status.get("spec", {}).get("mode") == "fast" and status["spec"].get("host") == "x", "appliers of two versions", status)
     fields = {entry["manager"]: entry for entry in status["metadata"]["managedFields"]}
-    check(fields["one"]["apiVersion"].endswith("/v1") and fields["two"]["apiVersion"].endswith("/v2"), "each in its version", fields)
+    check(fields["one"]["apiVersion"].endswith("/v1") and fields["two"]["apiVersion"].endswith("/v2"), "each entry in its own version", fields)
     conflict = dict(two, spec={"host": "y", "port": "1"})
     status = server.json("PATCH", V2 + "/ssa?fieldManager=two", conflict, content_type=apply)
     check(status.get("code") == 409 and 'conflict with "one"' in status["message"], "conflicts across versions", status)
     one["spec"] = {}
     status = server.json("PATCH", V1 + "/ssa?fieldManager=one", one, content_type=apply, want=200)
-    check("hostPort" not in status["spec"], "what one gives up goes", status)
+    check("hostPort" not in status["spec"], "fields given up are removed", status)
 
 
 def applies_deep_objects(server, hooks):
-    """They are merged on a thread with a larger stack: what has to be converted is noted there too."""
+    """Deep objects are merged on a thread with a larger stack, which also records what has to be converted."""
     apply = "application/apply-patch+yaml"
     extra = {}
     for _ in range(300):
@@ -120,15 +120,15 @@ def watches(server, hooks):
 
 
 def selects_by_fields_of_the_version(server, hooks):
-    """A field that only the webhook makes is compared once it has: in lists page by page, in deletions and in watches."""
+    """Selectors on fields that only the webhook sets are evaluated after conversion: in paged lists, deletions and watches."""
     for i, where in enumerate(["north", "south", "north", "south", "north"]):
         server.json("POST", V1, host("v1", f"s{i}", hostPort=f"{where}:{i}"), want=201)
     north = V2 + "?fieldSelector=spec.host%3Dnorth"
     names = lambda listed: [item["metadata"]["name"] for item in listed["items"]]
     check(names(server.json("GET", north, want=200)) == ["s0", "s2", "s4"], "a list selects")
-    check(names(server.json("GET", V2 + "?fieldSelector=spec.host!%3Dnorth,metadata.name%3Ds3", want=200)) == ["s3"], "beside metadata")
+    check(names(server.json("GET", V2 + "?fieldSelector=spec.host!%3Dnorth,metadata.name%3Ds3", want=200)) == ["s3"], "combined with metadata")
     page = server.json("GET", north + "&limit=2", want=200)
-    check(names(page) == ["s0", "s2"] and "remainingItemCount" not in page["metadata"], "a page has as many as fit", page)
+    check(names(page) == ["s0", "s2"] and "remainingItemCount" not in page["metadata"], "a page contains as many objects as match", page)
     rest = server.json("GET", north + "&limit=2&continue=" + page["metadata"]["continue"], want=200)
     check(names(rest) == ["s4"] and not rest["metadata"]["continue"], "the next has the rest", rest)
     check(server.json("GET", V1 + "?fieldSelector=spec.host%3Dnorth").get("code") == 400, "a field of another version")
@@ -142,11 +142,11 @@ def selects_by_fields_of_the_version(server, hooks):
     events = [json.loads(line) for line in server.watch(f"{north}&watch=1&resourceVersion={revision}", 5)]
     seen = [(event["type"], event["object"]["metadata"]["name"], event["object"]["spec"]["host"], event["object"]["spec"]["port"]) for event in events]
     check(seen == [("DELETED", "s0", "north", "0"), ("ADDED", "s1", "north", "1"), ("MODIFIED", "s2", "north", "22"), ("DELETED", "s4", "north", "4"),
-                   ("ADDED", "s5", "north", "5")], "a watch tells what comes and goes", seen)
+                   ("ADDED", "s5", "north", "5")], "a watch reports objects that start and stop matching", seen)
     check(int(events[0]["object"]["metadata"]["resourceVersion"]) > int(revision), "with the revision of the change", events[0])
     check(events[4]["object"]["metadata"]["resourceVersion"] == last, "as it was written", events[4])
     first = [json.loads(line) for line in server.watch(north + "&watch=1", 3)]
-    check(sorted(event["object"]["metadata"]["name"] for event in first) == ["s1", "s2", "s5"], "and what there is at first", first)
+    check(sorted(event["object"]["metadata"]["name"] for event in first) == ["s1", "s2", "s5"], "and the initial objects", first)
 
     server.json("DELETE", north, want=200)
     left = [name for name in names(server.json("GET", V2, want=200)) if name.startswith("s") and name[1:].isdigit()]
@@ -193,7 +193,7 @@ def broken_webhooks(server, hooks):
     hooks.on("/convert", lambda review: convert(review, labelled))
     server.json("POST", V1, host("v1", "labels", hostPort="l:1"), want=201)
     shown = server.json("GET", V2 + "/labels", want=200)
-    check(shown["metadata"]["labels"] == {"by": "webhook"} and "finalizers" not in shown["metadata"], "labels may change, the rest not", shown["metadata"])
+    check(shown["metadata"]["labels"] == {"by": "webhook"} and "finalizers" not in shown["metadata"], "only labels may change", shown["metadata"])
     hooks.on("/convert", convert)
 
 
@@ -202,7 +202,7 @@ def another_storage_version(server, hooks):
     changed = definition(hooks, storage="v2")
     changed["metadata"] = stored["metadata"]
     server.json("PUT", DEFINITIONS + f"/hosts.{GROUP}", changed, want=200)
-    check(server.json("GET", V1 + "/a", want=200)["spec"]["hostPort"] == "example.com:80", "the old version is read as it lies")
+    check(server.json("GET", V1 + "/a", want=200)["spec"]["hostPort"] == "example.com:80", "the old version is read as stored")
     shown = server.json("GET", V2 + "/a", want=200)
     check(shown["spec"]["host"] == "example.com", "and converted for the new", shown)
     server.json("PUT", V2 + "/a", {**shown, "spec": {"host": "new", "port": "2"}}, want=200)

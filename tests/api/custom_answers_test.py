@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""custom_answers_test.py HOLDFAST: what kube-apiserver answers to requests about custom resources, which have no router of their own."""
+"""custom_answers_test.py HOLDFAST: the responses of kube-apiserver to requests for custom resources, which do not have their
+own routes."""
 import json, sys
 
-from serve import Server, check, finish, run_parts
+from serve import Server, check, finish, run_parts, wait_until
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROOT = "/apis/answers.example.com/v1"
@@ -33,7 +34,7 @@ def scale(name, replicas, **metadata):
 
 
 def answers(server, rows):
-    """Rows of (method, path, body, content type, code, a piece of the answer); None: no such answer but an empty body."""
+    """Rows of (method, path, body, content type, code, text in the response); None if the body must be empty."""
     for method, path, body, content_type, want, piece in rows:
         code, headers, data = server.request(method, path, body, content_type=content_type)
         check(code == want and (piece.encode() in data if piece is not None else not data), f"{method} {path}: {code} {data[:400]}, not {want} {piece}")
@@ -77,7 +78,7 @@ def scales(server):
     absent = 'the spec replicas field \\".spec.replicas\\" does not exist'
     answers(server, [
         ("GET", THINGS + "/none/scale", None, JSON, 500, f'"message":"Internal error occurred: {absent}","reason":"InternalError"'),
-        ("PUT", THINGS + "/a/scale", scale("a", 3, namespace="default"), JSON, 200, '"replicas":3'),  # An autoscaler sends no resourceVersion.
+        ("PUT", THINGS + "/a/scale", scale("a", 3, namespace="default"), JSON, 200, '"replicas":3'),  # Autoscalers do not send a resourceVersion.
         ("PUT", THINGS + "/a/scale", scale("a", 4, namespace="default", resourceVersion="1"), JSON, 409, "the object has been modified"),
         ("PUT", THINGS + "/a/scale", scale("a", -4, namespace="default"), JSON, 422,
          'Thing.answers.example.com \\"a\\" is invalid: .spec.replicas: Invalid value: -4: should be a non-negative integer'),
@@ -92,7 +93,7 @@ def scales(server):
 
 
 def defaults_of_each_version(server):
-    """A request gets the defaults of its version, what is read from the store those of the stored one, a conversion none."""
+    """Requests get the defaults of their version, stored objects those of the stored version, conversions none."""
     text = {"type": "string"}
     def spec(**defaults):
         return {"spec": {"type": "object", "default": {}, "properties": {
@@ -102,13 +103,13 @@ def defaults_of_each_version(server):
     v1, v2 = ROOT + "/namespaces/default/colors", ROOT.replace("/v1", "/v2") + "/namespaces/default/colors"
     made = server.json("POST", v2, thing("Color", "x", "answers.example.com/v2"), want=201)
     check(made["spec"] == {"stored": "v1", "asked": "v2", "both": "v2"}, "a create through v2 shows the defaults of v1 as a read does", made["spec"])
-    check(server.json("GET", v2 + "/x") == made, "the answer to a create is what GET returns")
+    check(server.json("GET", v2 + "/x") == made, "the response to a create equals that of GET")
     check(server.json("GET", v1 + "/x")["spec"] == made["spec"], "also through v1")
-    # Not persisted: another default of the stored version shows.
+    # Not persisted: a changed default of the stored version takes effect.
     path = CRDS + "/colors.answers.example.com"
     server.json("PATCH", path, [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/stored/default", "value": "later"}],
                 content_type=JSON_PATCH, want=200)
-    check(server.json("GET", v2 + "/x")["spec"]["stored"] == "later", "what only the stored version defaults was not stored")
+    check(server.json("GET", v2 + "/x")["spec"]["stored"] == "later", "a default of only the stored version was not stored")
     # A write through the stored version persists it.
     server.json("PATCH", v1 + "/x", {"spec": {"other": "o"}}, content_type=MERGE, want=200)
     server.json("PATCH", path, [{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/stored/default"}],
@@ -139,7 +140,7 @@ def fields_to_select_by_are_of_a_version(server):
         server.json("POST", v1, thing("Pick", name, one=name, two=name + name), want=201)
     names = lambda list: [item["metadata"]["name"] for item in list["items"]]
     check(names(server.json("GET", v1 + "?fieldSelector=spec.one%3Da", want=200)) == ["a"], "v1 selects by its field")
-    check(names(server.json("GET", v2 + "?fieldSelector=spec.two%3Dbb", want=200)) == ["b"], "v2 by its own")
+    check(names(server.json("GET", v2 + "?fieldSelector=spec.two%3Dbb", want=200)) == ["b"], "v2 by its own field")
     for url in (v1 + "?fieldSelector=spec.two%3Dbb", v2 + "?fieldSelector=spec.one%3Da"):
         check("field label not supported" in server.json("GET", url, want=400)["message"], f"{url}: not by the other's")
 
@@ -152,7 +153,7 @@ def finalizers_are_warned_about(server):
     prefer = "to avoid accidental conflicts with other finalizer writers"
     made = warning("POST", THINGS, {**thing("Thing", "fin"), "metadata": {"name": "fin", "finalizers": ["plain"]}})
     check(f'metadata.finalizers: \\"plain\\": prefer a domain-qualified finalizer name {prefer}' in made, made)
-    check(warning("PATCH", THINGS + "/fin", {"metadata": {"labels": {"a": "b"}}}, MERGE) == "", "only about new ones")
+    check(warning("PATCH", THINGS + "/fin", {"metadata": {"labels": {"a": "b"}}}, MERGE) == "", "only for new ones")
     dotted = warning("PATCH", THINGS + "/fin", {"metadata": {"finalizers": ["plain", "a.b", "x.example.com/y"]}}, MERGE)
     check(f'\\"a.b\\": prefer a domain-qualified finalizer name including a path (/) {prefer}' in dotted and "x.example.com" not in dotted and "plain" not in dotted, dotted)
     server.json("PATCH", THINGS + "/fin", {"metadata": {"finalizers": None}}, content_type=MERGE, want=200)
@@ -170,7 +171,8 @@ def findings_are_listed_by_place(server):
 
 
 def resources_inside_resources(server):
-    """apiVersion, kind and metadata of embedded resources: what cannot be decoded is named, limits and defaults of the schema count."""
+    """apiVersion, kind and metadata of embedded resources: undecodable fields are named, limits and defaults of the schema
+    apply."""
     text = {"type": "string"}
     embedded = lambda **properties: {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True, "properties": properties}
     inner = embedded(apiVersion={**text, "default": "foos/v1"}, kind={**text, "enum": ["Foo", "Bar"], "default": "Foo"},
@@ -182,8 +184,8 @@ def resources_inside_resources(server):
     boxes = ROOT + "/namespaces/default/boxes"
     box = lambda name, **members: {"apiVersion": "answers.example.com/v1", "kind": "Box", "metadata": {"name": name}, **members}
     made = server.json("POST", boxes, box("b1", inner={}, spans=None), want=201)
-    check(made["inner"] == {"apiVersion": "foos/v1", "kind": "Foo", "metadata": {"name": "whole", "labels": {"a": "b"}}}, "defaults, without what metadata does not have", made["inner"])
-    check(made["spans"] == {"deep": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "deep"}}}, "also of those in a default", made["spans"])
+    check(made["inner"] == {"apiVersion": "foos/v1", "kind": "Foo", "metadata": {"name": "whole", "labels": {"a": "b"}}}, "defaults, without fields that metadata does not have", made["inner"])
+    check(made["spans"] == {"deep": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "deep"}}}, "also for resources in a default", made["spans"])
     check(server.json("GET", boxes + "/b1") == made, "as stored")
     named = lambda place, value, why: f'Box in version \\"v1\\" cannot be handled as a Box: {place}: Invalid value: {value}: {why}'
     answers(server, [
@@ -197,7 +199,7 @@ def resources_inside_resources(server):
     bad = definition("bads", "Bad", versions=[version("v1", storage=True, properties={"inner": embedded(metadata={"type": "object", "properties": {"name": {**text, "default": ".."}}})})])
     refused = server.json("POST", CRDS, bad, want=422)["message"]
     check('properties[inner].properties[metadata].properties[name].default: Invalid value: "..": must result in valid metadata: metadata.name: Invalid value: "..": may not be \'..\'' in refused, "a default that cannot be metadata", refused)
-    # The version's own limits hold for every object that is written through it, changed or not.
+    # The limits of a version apply to every object written through it, changed or not.
     path = "/spec/versions/0/schema/openAPIV3Schema/properties/apiVersion/maxLength"
     server.json("PATCH", CRDS + "/boxes.answers.example.com", [{"op": "replace", "path": path, "value": 3}], content_type=JSON_PATCH, want=200)
     refused = server.json("PATCH", boxes + "/b1", {"metadata": {"labels": {"l": "m"}}}, content_type=MERGE, want=422)["message"]
@@ -205,7 +207,8 @@ def resources_inside_resources(server):
 
 
 def old_mistakes_are_forgiven(server):
-    """What did not change is not refused again: a keyed list in another order did not change; what has members that no schema knows did."""
+    """Ratcheting: unchanged values are not rejected again. A reordered keyed list is unchanged; a value with unknown members
+    is not."""
     item = {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}, "value": {"type": "string"}}}
     def schema(limited):
         keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"], "items": item, **({"maxItems": 1} if limited else {})}
@@ -227,7 +230,7 @@ def old_mistakes_are_forgiven(server):
         check(f"{name}.keyed: Too many: 2: must have at most 1 item" in refused, f"{name}: a list that changed is not", refused)
         refused = server.json("PATCH", url, {name: {"num": "x"}}, content_type=MERGE, want=422)["message"]
         place = "num" if name == "status" else "spec.num"
-        check(f'{name}.num: Invalid value: "string": {place} in body must be of type integer: "string"' in refused, "a sentence names what the endpoint validates", refused)
+        check(f'{name}.num: Invalid value: "string": {place} in body must be of type integer: "string"' in refused, "the message names what the endpoint validates", refused)
 
 
 def conditions_of_definitions(server):
@@ -239,14 +242,15 @@ def conditions_of_definitions(server):
         body["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
         found = conditions(server.json("POST", CRDS, body, want=201))
         check(found.get(kind) == want and found["Established"][0] == "True", f"{annotation}", found)
-    check(kind not in conditions(definition("things", "Thing")), "other groups say nothing about it")
+    check(kind not in conditions(definition("things", "Thing")), "not in other groups")
     client = lambda bundle: {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/x", "caBundle": bundle}}}
     found = conditions(server.json("POST", CRDS, definition("bundles", "Bundle", conversion=client("aGVsbG8=")), want=201))
-    check(found["Established"] == ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid"), "a bundle that holds no certificate", found)
+    check(found["Established"] == ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid"), "a bundle without certificates", found)
 
 
 def ownership_outlives_its_version(server):
-    """Where kube-apiserver refuses every apply, and then forgets who owned what: here only the entry of the version that is gone goes, with the next write."""
+    """kube-apiserver rejects every apply and then drops all ownership; here the next write only drops the entry of the
+    removed version."""
     server.json("POST", CRDS, definition("aged", "Aged", versions=[version("v1", storage=True), version("v1alpha1")]), want=201)
     path, old = ROOT + "/namespaces/default/aged/x", ROOT.replace("/v1", "/v1alpha1") + "/namespaces/default/aged/x"
     apply = lambda url, manager, body, want: server.json("PATCH", f"{url}?fieldManager={manager}", body, content_type="application/apply-patch+yaml", want=want)
@@ -255,15 +259,15 @@ def ownership_outlives_its_version(server):
     definitions = CRDS + "/aged.answers.example.com"
     server.json("PATCH", definitions, {"spec": {"versions": [version("v1", storage=True)]}}, content_type=MERGE, want=200)
     managers = lambda object: {entry["manager"] for entry in object["metadata"]["managedFields"]}
-    check(managers(server.json("GET", path)) == {"old", "kept"}, "reads show it")
+    check(managers(server.json("GET", path)) == {"old", "kept"}, "reads show the entry")
     after = apply(path, "new", thing("Aged", "x", b="2"), 200)
-    check(managers(after) == {"kept", "new"} and after["spec"] == {"a": "1", "k": "1", "b": "2"}, "an apply goes on, and the others keep what they own", after)
+    check(managers(after) == {"kept", "new"} and after["spec"] == {"a": "1", "k": "1", "b": "2"}, "an apply works, and other managers keep their fields", after)
     patched = server.json("PATCH", path + "?fieldManager=up", {"spec": {"c": "3"}}, content_type=MERGE, want=200)
     check(managers(patched) == {"kept", "new", "up"}, "so does an update", managers(patched))
 
 
 def rest_of_watch(server, path, change):
-    """What a watch sends after its first event, when `change` has been made; None: it does not end."""
+    """What a watch sends after its first event and `change`; None if it does not end."""
     connection = server.connect()
     connection.request("GET", path + "?watch=1", headers={"Accept": JSON})
     answer = connection.getresponse()
@@ -283,12 +287,23 @@ def watches_end_with_their_definition(server):
     server.json("POST", path, thing("Watched", "a"), want=201)
     change = lambda: server.json("PATCH", own, {"spec": {"versions": [version("v1", storage=True, properties={"spec": ANY, "more": ANY})]}}, content_type=MERGE, want=200)
     check(rest_of_watch(server, path, change) == b"", "a changed definition ends the watches of its objects")
-    ended = rest_of_watch(server, path, lambda: server.json("DELETE", own, want=200))
-    check(ended is not None and json.loads(ended)["type"] == "DELETED", "a deleted one does when its objects are gone", str(ended))
+
+    # The object stays for its finalizer, and its watches with it: they see all that happens to it.
+    server.json("PATCH", path + "/a", {"metadata": {"finalizers": ["example.com/hold"]}}, content_type=MERGE, want=200)
+
+    def delete():
+        server.json("DELETE", own, want=200)
+        marked = lambda: server.json("GET", path + "/a", want=200)["metadata"].get("deletionTimestamp")
+        wait_until("the object of a deleted definition is marked as deleted", marked)
+        server.json("PATCH", path + "/a", {"metadata": {"finalizers": None}}, content_type=MERGE, want=200)
+
+    ended = rest_of_watch(server, path, delete)
+    types = None if ended is None else [json.loads(line)["type"] for line in ended.splitlines()]
+    check(types == ["MODIFIED", "DELETED"], "a deleted definition ends them once its objects are gone", str(ended))
 
 
 def built_in_groups_are_not_extended(server):
-    """Their paths belong to what is built in: a definition there is accepted, its versions are listed, and nothing of it is served."""
+    """Paths of built-in groups are reserved: a definition there is accepted and its versions are listed, but it is not served."""
     approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}
     for plural, kind, name in (("ingresses", "Ingress", "v1"), ("extras", "Extra", "v1"), ("later", "Later", "v7")):
         made = definition(plural, kind, group="networking.k8s.io", versions=[version(name, storage=True)])
@@ -296,20 +311,21 @@ def built_in_groups_are_not_extended(server):
         server.json("POST", CRDS, made, want=201)
     answers(server, [("GET", f"/apis/networking.k8s.io/{path}", None, JSON, 404, "could not find the requested resource") for path in ("v1/extras", "v7/later", "v7")])
     listed = [resource["name"] for resource in server.json("GET", "/apis/networking.k8s.io/v1", want=200)["resources"]]
-    check("extras" not in listed and listed.count("ingresses") == 1, "discovery shows what is built in", listed)
+    check("extras" not in listed and listed.count("ingresses") == 1, "discovery shows the built-in resources", listed)
     versions = [one["version"] for one in server.json("GET", "/apis/networking.k8s.io", want=200)["versions"]]
     check(versions == ["v7", "v1"], "the versions of the group", versions)
     found = server.json("GET", "/openapi/v2", want=200)
-    check("io.k8s.api.networking.v1.Ingress" in found["definitions"], "OpenAPI is whole")
+    check("io.k8s.api.networking.v1.Ingress" in found["definitions"], "OpenAPI is complete")
     conditions = {one["type"]: one["status"] for one in server.json("GET", CRDS + "/extras.networking.k8s.io")["status"]["conditions"]}
-    check(conditions.get("Established") == "True", "its conditions are those of others", conditions)
+    check(conditions.get("Established") == "True", "its conditions are the usual ones", conditions)
     server.json("DELETE", CRDS + "/ingresses.networking.k8s.io", want=200)
     code, _, _ = server.request("GET", "/apis/networking.k8s.io/v1/ingresses")
-    check(code == 200, "the built-in kind of that name stays", code)
+    check(code == 200, "the built-in kind of that name still works", code)
 
 
 def members_are_sorted(server):
-    """Custom objects are maps: members in the order of their names, managedFields among them. Metadata alone is printed as declared."""
+    """Custom objects are maps: members are sorted by name, including managedFields. PartialObjectMetadata is printed in
+    declaration order."""
     server.json("POST", f"{PLAINS}?fieldManager=m", {**thing("Plain", "sorted"), "metadata": {"name": "sorted", "labels": {"b": "1", "a": "2"}, "annotations": {"x": "y"}}}, want=201)
     _, _, data = server.request("GET", PLAINS + "/sorted")
     metadata = json.loads(data)["metadata"]
@@ -317,7 +333,9 @@ def members_are_sorted(server):
     check(list(metadata["managedFields"][0]) == sorted(metadata["managedFields"][0]), "an entry of managedFields", list(metadata["managedFields"][0]))
     partial = server.json("GET", PLAINS + "/sorted", accept="application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")["metadata"]
     want = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "annotations", "managedFields"]
-    check(list(partial) == want and list(partial["managedFields"][0])[:2] == ["manager", "operation"], "metadata alone", partial)
+    table = server.json("GET", PLAINS + "/sorted", accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+    check(list(table["rows"][0]["object"]["metadata"]) == want, "metadata in a row of a Table", table["rows"][0])
+    check(list(partial) == want and list(partial["managedFields"][0])[:2] == ["manager", "operation"], "metadata only", partial)
 
 
 def replicas_below_an_index(server):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""declared_manager_test.py HOLDFAST: metadata.options.fieldManager, the manager that an object names itself; and who owns what across /scale and /status."""
+"""declared_manager_test.py HOLDFAST: metadata.options.fieldManager, the field manager declared by an object; and ownership
+across /scale and /status."""
 import base64, json, os, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "compare"))
@@ -83,30 +84,30 @@ def refusals(server):
             refused = server.json(method, url + query, object, content_type=type)
             check(refused.get("code") == 422 and path in refused["message"], f"{what}: {method} {refused.get('code')} {refused.get('message')}")
     umlauts = server.json("POST", CONFIGMAPS, configmap("umlauts", "ü" * 65), want=201)
-    check(managers(umlauts) == [("ü" * 65, "Update")], "65 characters are 65, in however many bytes")
+    check(managers(umlauts) == [("ü" * 65, "Update")], "names are limited in characters, not bytes")
     server.json("PUT", CONFIGMAPS + "/umlauts", {**umlauts, "data": {"k": "w"}}, want=200)
     same = server.json("POST", CONFIGMAPS + "?fieldManager=same", configmap("same", "same"), want=201)
     check(managers(same) == [("same", "Update")], "the same in both is fine")
     empty = server.json("POST", CONFIGMAPS, configmap("empty", ""), want=201)
-    check(managers(empty) == [("test", "Update")], "an empty one is as none: the user agent")
+    check(managers(empty) == [("test", "Update")], "empty is the same as absent: the user agent")
     empty = server.json("POST", CONFIGMAPS + "?fieldManager=query", configmap("empty2", ""), want=201)
-    check(managers(empty) == [("query", "Update")], "an empty one is as none: the query parameter")
+    check(managers(empty) == [("query", "Update")], "empty is the same as absent: the query parameter")
     nobody = server.json("PATCH", CONFIGMAPS + "/z", configmap("z"), content_type=APPLY, want=422)
-    check("fieldManager" in nobody["message"], "an apply without any manager stays the error it is")
+    check("fieldManager" in nobody["message"], "an apply without a manager is still an error")
 
 
-# Small objects of kinds of which the comparison has no sample.
+# Small objects of kinds without a sample in tests/compare.
 SMALL = {"CSIDriver": {"spec": {}}, "CSINode": {"spec": {"drivers": []}}, "CSIStorageCapacity": {"storageClassName": "x"}, "ControllerRevision": {"revision": 1, "data": {}},
          "DeviceClass": {"spec": {}}, "Event": {"involvedObject": {"namespace": "default"}}, "ResourceClaim": {"spec": {}}, "ResourceClaimTemplate": {"spec": {"spec": {}}},
          "RuntimeClass": {"handler": "x"}, "VolumeAttributesClass": {"driverName": "a.example.com", "parameters": {"a": "b"}},
          "VolumeAttachment": {"spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
          "ResourceSlice": {"spec": {"driver": "a.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}}}
-# Kinds that are not that small: their merge and JSON patches are not walked.
+# Kinds without such an object: their merge and JSON patches are not covered.
 WITHOUT_SAMPLE = set()
 
 
 def endpoints(server):
-    """Every endpoint of discovery: (group version, name with its subresource, what discovery says of it)."""
+    """Every endpoint of discovery: (group version, name with its subresource, its discovery entry)."""
     versions = ["/api/v1"] + ["/apis/" + v["groupVersion"] for g in server.json("GET", "/apis")["groups"] for v in g["versions"]]
     for root in versions:
         for resource in server.json("GET", root)["resources"]:
@@ -114,7 +115,7 @@ def endpoints(server):
 
 
 def instance(server, root, plural, resource):
-    """The path of an object of this resource that exists; None: nobody knows how to make one."""
+    """The path of an existing object of this resource; None if there is no way to create one."""
     api_version = root.removeprefix("/apis/").removeprefix("/api/")
     place = "/namespaces/default/" if resource["namespaced"] else "/"
     collection = root + place + plural
@@ -131,7 +132,7 @@ def instance(server, root, plural, resource):
 
 
 def every_endpoint(server):
-    """No verb of any resource or subresource takes an object in without looking at its options."""
+    """Every verb of every resource and subresource that accepts an object checks its options."""
     walked, live = 0, {}
     for root, name, resource in endpoints(server):
         plural, _, sub = name.partition("/")
@@ -170,14 +171,14 @@ def every_endpoint(server):
                 code, _, data = server.request(method, url + query, body, content_type=type)
                 check(code == 422 and field.encode() in data, f"{what}: {method} {url} {type}: {code} {data[:300]}")
                 walked += 1
-    check(walked >= 850, f"the walk met {walked} requests")
+    check(walked >= 850, f"the walk covered {walked} requests")
     check(WITHOUT_SAMPLE <= {"CertificateSigningRequest", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}, f"no sample of {sorted(WITHOUT_SAMPLE)}")
     for path in filter(None, live.values()):
-        check("options" not in server.json("GET", path)["metadata"], f"nothing was left behind in {path}")
+        check("options" not in server.json("GET", path)["metadata"], f"no objects are left in {path}")
 
 
 def scale_names_its_manager(server):
-    """The option of a Scale names the owner of spec.replicas, and is in no object that anybody sees."""
+    """The option of a Scale sets the owner of spec.replicas, and is never visible in an object."""
     whole = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "named"}, "spec": {
         "replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}
     for kind, object, path in (("Deployment", whole, DEPLOYMENT[:-1] + "named"), ("Widget", widget("named", replicas=1), WIDGETS + "/named")):
@@ -190,12 +191,13 @@ def scale_names_its_manager(server):
         check(owns(server.json("GET", path), "merger", "spec", "replicas", operation="Update", subresource="scale"), f"{kind}: merge patch of /scale")
         answer = server.json("PATCH", path + "/scale", [{"op": "add", "path": "/metadata/options", "value": {"fieldManager": "jsoner"}},
                                                         {"op": "replace", "path": "/spec/replicas", "value": 4}], content_type=JSON_PATCH, want=200)
-        check("options" not in answer["metadata"], f"{kind}: the Scale in the answer has no options")
+        check("options" not in answer["metadata"], f"{kind}: the Scale in the response has no options")
         check(owns(server.json("GET", path), "jsoner", "spec", "replicas", operation="Update", subresource="scale"), f"{kind}: JSON patch of /scale")
 
 
 def admission_adds_no_options(server):
-    """What a webhook writes into metadata.options is neither stored nor returned, nor does it name a manager; webhooks see the manager that the request declares."""
+    """Changes of webhooks to metadata.options are neither stored nor returned, and do not set a manager; webhooks see the
+    manager declared by the request."""
     seen = []
     def reviewed(review, patch):
         seen.append(review["request"])
@@ -238,7 +240,7 @@ def admission_adds_no_options(server):
                 check("options" not in json.dumps([r["object"]["metadata"] for r in seen]), f"{kind}: {type}: and no option in the object")
             seen.clear()
             server.json("PATCH", collection + "/hooked", {"metadata": {"labels": {"a": "4"}}}, content_type=MERGE, want=200)
-            check(len(seen) == 2 and all("fieldManager" not in r["options"] for r in seen), f"{kind}: who names no manager is shown with none", [r["options"] for r in seen])
+            check(len(seen) == 2 and all("fieldManager" not in r["options"] for r in seen), f"{kind}: requests without a manager are shown without one", [r["options"] for r in seen])
         seen.clear()
         server.json("PATCH", WIDGETS + "/hooked/scale", {"metadata": {"options": {"fieldManager": "scaler"}}, "spec": {"replicas": 7}}, content_type=MERGE, want=200)
         check(len(seen) == 2 and all(r["options"].get("fieldManager") == "scaler" and "options" not in r["object"]["metadata"] for r in seen), "/scale", seen)
@@ -256,7 +258,7 @@ def only_on_the_object_itself(server):
 
 def in_openapi(server):
     meta = server.json("GET", "/openapi/v3/api/v1")["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
-    check("options" in meta["properties"], "OpenAPI v3 has it, so that validating clients let it through")
+    check("options" in meta["properties"], "OpenAPI v3 has it, so that validating clients accept it")
     meta = server.json("GET", "/openapi/v2")["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
     check("options" in meta["properties"], "OpenAPI v2 has it")
 
@@ -286,7 +288,7 @@ def unknown_versions_go_with_a_scale_write(server):
     apply(server, widget("aged", replicas=1), "new")
     apply(server, {**widget("aged", note="n"), "apiVersion": "example.com/v1alpha1"}, "old", path=WIDGETS.replace("/v1/", "/v1alpha1/") + "/aged")
     server.json("PATCH", definitions, {"spec": {"versions": definition["spec"]["versions"]}}, content_type=MERGE, want=200)
-    check(("old", "Apply") in managers(server.json("GET", WIDGETS + "/aged")), "an entry of a version that is gone is still told")
+    check(("old", "Apply") in managers(server.json("GET", WIDGETS + "/aged")), "an entry of a removed version is still shown")
     server.json("PATCH", WIDGETS + "/aged/scale", {"spec": {"replicas": 6}}, content_type=MERGE, want=200)
     check(("old", "Apply") not in managers(server.json("GET", WIDGETS + "/aged")), "and disappears with any write of /scale")
 
@@ -295,7 +297,7 @@ def gate_off(server):
     server.restart("DeclarativeFieldManager=false")
     code, headers, _ = server.request("POST", CONFIGMAPS, configmap("off", "declared"))
     check(code == 201 and 'unknown field \\"metadata.options\\"' in (headers["Warning"] or ""), "gate off: an unknown field")
-    check(managers(server.json("GET", CONFIGMAPS + "/off")) == [("test", "Update")], "gate off: it names nobody")
+    check(managers(server.json("GET", CONFIGMAPS + "/off")) == [("test", "Update")], "gate off: it does not set a manager")
     check(b'"options"' not in server.request("GET", "/openapi/v3/api/v1")[2].split(b"meta.v1.ObjectMeta\"")[1][:20000].split(b"meta.v1.OwnerReference")[0], "gate off: OpenAPI does not have it")
     server.restart()
     check(managers(server.json("POST", CONFIGMAPS, configmap("on", "declared"), want=201)) == [("declared", "Update")], "gate on again")

@@ -75,7 +75,7 @@ def an_eviction_is_counted_and_the_pod_is_marked(server):
 def a_pod_that_is_not_ready_goes_when_enough_others_are(server):
     run_pod(server, "sick", ready=False)
     budget(server, "sick", disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1, expectedPods=2)
-    check(evict(server, "sick")[0] == 201, "the budget is kept without it")
+    check(evict(server, "sick")[0] == 201, "the budget holds without it")
 
 
 def two_budgets_are_one_too_many(server):
@@ -106,7 +106,7 @@ def a_pod_is_bound_the_older_way(server):
     pod = {"metadata": {"name": "old"}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
     send(server, "POST", PODS, pod)
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "old"}, "target": {"kind": "Node", "name": "n"}}
-    check(send(server, "POST", "/api/v1/namespaces/default/bindings", binding)[0] == 201, "bindings are there")
+    check(send(server, "POST", "/api/v1/namespaces/default/bindings", binding)[0] == 201, "bindings are served")
     check(send(server, "GET", f"{PODS}/old")[1]["spec"].get("nodeName") == "n", "and bind")
 
 

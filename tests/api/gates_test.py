@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""gates_test.py HOLDFAST: the gates that decide how ownership is kept never change what is owned.
+"""gates_test.py HOLDFAST: the gates for the representation of ownership never change what is owned.
 
-The same writes are done on a server whose gates are switched off and on between them, on two servers with different gates
-that share an etcd, and on a server that is left alone: all have the same objects and owners at every step.
+The same writes are sent to a server whose gates are toggled between them, to two servers with different gates that share an
+etcd, and to a reference server: all have the same objects and owners after every step.
 """
 import json, os, sys
 
@@ -31,7 +31,8 @@ CHOICES = {"": "all on", off(*GATES): "all off", **{off(gate): gate + " off" for
 
 
 def write(server, step):
-    """Step by step, everything that makes owners: several managers, subresources, shared and unset fields, forced applies."""
+    """Steps that cover everything that creates owners: several managers, subresources, shared and unset fields, forced
+    applies."""
     configmap = lambda data: {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
         "replicas": 1 + step, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
@@ -47,7 +48,7 @@ def write(server, step):
 
 
 def everything(server):
-    """Each object as it is read, alone and in a list."""
+    """Each object as read on its own and in a list."""
     found = {}
     for collection, name in ((CONFIGMAPS, "c"), (DEPLOYMENTS, "d"), (widgets.WIDGETS, "w")):
         found[name] = server.json("GET", f"{collection}/{name}", want=200)
@@ -57,7 +58,7 @@ def everything(server):
 
 
 def comparable(objects):
-    """Without what differs from server to server."""
+    """Without values that differ between servers."""
     text = json.loads(json.dumps(objects))
     for value in text.values():
         for member in ("uid", "resourceVersion", "creationTimestamp"):
@@ -69,7 +70,7 @@ def comparable(objects):
 
 
 def left_alone():
-    """What every other server must have after each step."""
+    """The expected state of all servers after each step."""
     with Server(HOLDFAST) as server:
         widgets.define(server)
         steps = []
@@ -85,12 +86,12 @@ def gates_that_change_between_writes(expected):
         for step, gates in enumerate(CHOICES):
             before = everything(server) if step else None
             server.restart(gates)
-            check(step == 0 or everything(server) == before, f"{CHOICES[gates]}: what was written before reads the same")
+            check(step == 0 or everything(server) == before, f"{CHOICES[gates]}: objects written before read the same")
             write(server, step)
             found = everything(server)
             check(comparable(found) == expected[step], f"{CHOICES[gates]}: the owners are those of a server that is left alone")
             server.restart()
-            check(everything(server) == found, f"{CHOICES[gates]}, then all on: what was written reads the same")
+            check(everything(server) == found, f"{CHOICES[gates]}, then all on: written objects read the same")
 
 
 def servers_with_different_gates_on_one_etcd(expected):
@@ -105,7 +106,7 @@ def servers_with_different_gates_on_one_etcd(expected):
                     write((first, second)[step % 2], step)
                     found = everything(first)
                     check(everything(second) == found, f"step {step}: both servers show the same, {CHOICES[gates]} in one of them")
-                    check(comparable(found) == expected[step], f"step {step}: the owners are those of a server that is left alone, {CHOICES[gates]} in one of two")
+                    check(comparable(found) == expected[step], f"step {step}: the owners equal those of the reference server, {CHOICES[gates]} in one of two")
             etcd.delete_all()
     finally:
         etcd.stop()

@@ -16,14 +16,15 @@ def make_certificate(folder, names="DNS:localhost,DNS:hook.default.svc,IP:127.0.
 
 
 class HookServer:
-    """`hooks.on("/path", lambda review: answer)`; a handler returns a dict, (code, bytes) or (code, pieces). hooks.seen has what came."""
+    """`hooks.on("/path", lambda review: answer)`; a handler returns a dict, (code, bytes) or (code, pieces). hooks.seen has
+    the requests."""
 
     def __init__(self, folder, client_ca=None):
         make_certificate(folder)
         with open(os.path.join(folder, "ca.crt"), "rb") as f:
             self.ca = f.read()
         self.handlers, self.seen, self.connections = {}, [], 0
-        self.upgrade = None  # Called with what came, the socket, and what is read from it, when a request asks for another protocol.
+        self.upgrade = None  # Called for upgrade requests, with the request, the socket and its input stream.
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -48,7 +49,7 @@ class HookServer:
                 code, data, *kind = answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
                 self.send_response(code)
                 self.send_header("Content-Type", kind[0] if kind else "application/json" if code == 200 else "text/plain")
-                if not isinstance(data, bytes):  # Pieces, as a watch sends them.
+                if not isinstance(data, bytes):  # Chunks, as in a watch.
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
                     for piece in itertools.chain(data, [b""]):
@@ -68,7 +69,7 @@ class HookServer:
             daemon_threads = True
 
             def handle_error(self, *_):
-                if not isinstance(sys.exc_info()[1], OSError):  # Clients that do not trust the certificate hang up.
+                if not isinstance(sys.exc_info()[1], OSError):  # Clients that do not trust the certificate disconnect.
                     traceback.print_exc()
 
         self.server = Quiet(("127.0.0.1", 0), Handler)

@@ -1,5 +1,5 @@
-"""Three large CustomResourceDefinitions in the shape that people install: hundreds of fields, deep, with keyed lists, sets, atomic parts,
-unknown fields that are kept, defaults, and embedded resources."""
+"""Three large CustomResourceDefinitions like those installed in practice: hundreds of fields, deeply nested, with keyed
+lists, sets, atomic values, preserved unknown fields, defaults, and embedded resources."""
 
 STRING, BOOLEAN, INTEGER = {"type": "string"}, {"type": "boolean"}, {"type": "integer", "format": "int32"}
 QUANTITY = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True, "pattern": r"^(\+|-)?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$"}
@@ -167,7 +167,7 @@ def gateway():
 
 
 def count_fields(schema):
-    """Named fields anywhere in a schema."""
+    """Counts named fields anywhere in a schema."""
     if not isinstance(schema, dict):
         return 0
     own = len(schema.get("properties", {}))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""large_crds_test.py HOLDFAST: large CustomResourceDefinitions as people install them, and what people do with their objects."""
-import copy, json, sys
+"""large_crds_test.py HOLDFAST: large CustomResourceDefinitions as installed in practice, and typical operations on their
+objects."""
+import copy, sys
 
 import large_crds
 from serve import Server, check, finish
@@ -24,7 +25,7 @@ def definitions_are_accepted(server):
         check(fields > 300, f"{made['metadata']['name']} is large", fields)
         server.json("POST", DEFINITIONS, made, want=201)
         stored = server.json("GET", DEFINITIONS + "/" + made["metadata"]["name"], want=200)
-        check(stored["spec"]["versions"][0]["schema"] == made["spec"]["versions"][0]["schema"], "the schema comes back as it was sent")
+        check(stored["spec"]["versions"][0]["schema"] == made["spec"]["versions"][0]["schema"], "the schema is returned as sent")
         conditions = {condition["type"]: condition["status"] for condition in stored["status"]["conditions"]}
         check(conditions.get("Established") == "True", "established", conditions)
     published = server.json("GET", "/openapi/v3/apis/large.example.com/v1", want=200)
@@ -38,15 +39,15 @@ def a_database(server):
     made = server.json("POST", ROOT + "databases", thing("Database", "db", spec), want=201)
     check("unknown" not in made["spec"]["storage"] and made["spec"]["storage"]["resizeInUseVolumes"] is True, "pruned and defaulted", made["spec"]["storage"])
     check(made["spec"]["instances"] == 1 and made["spec"]["backup"]["destinations"][0]["target"]["compression"] == "zstd", "defaults deep down", made["spec"])
-    check(made["spec"]["backup"]["destinations"][0]["target"]["extra"] == {"anything": {"goes": [1, None, "x"]}}, "what is unknown is kept where it may be", made["spec"]["backup"])
+    check(made["spec"]["backup"]["destinations"][0]["target"]["extra"] == {"anything": {"goes": [1, None, "x"]}}, "unknown fields are kept where the schema allows it", made["spec"]["backup"])
     refused = server.json("POST", ROOT + "databases", thing("Database", "bad", {
         "instances": 100, "version": "x", "storage": {"size": "ten"}, "users": [{"name": "a"}, {"name": "a"}], "backup": {"destinations": [{"name": "d", "target": {"bucket": "b", "compression": "rar"}}]}}))
     for part in ("spec.instances: Invalid value: 100: spec.instances in body should be less than or equal to 99", "spec.version in body should match", "spec.storage.size",
                  'spec.users[1]: Duplicate value: {"name":"a"}', 'Unsupported value: "rar": supported values: "none", "gzip", "zstd"'):
-        check(part in refused["message"], "refused with " + part, refused)
+        check(part in refused["message"], "rejected with " + part, refused)
     status = {"apiVersion": "large.example.com/v1", "kind": "Database", "metadata": {"name": "db"}, "status": {"readyInstances": 1, "phase": "Up", "conditions": [{"type": "Ready", "status": "True"}]}}
     shown = server.json("PATCH", ROOT + "databases/db/status?fieldManager=operator", status, content_type=APPLY, want=200)
-    check(shown["status"]["phase"] == "Up" and shown["metadata"]["generation"] == 1, "status is apart", shown["metadata"])
+    check(shown["status"]["phase"] == "Up" and shown["metadata"]["generation"] == 1, "status is separate", shown["metadata"])
     table = server.json("GET", ROOT + "databases", accept="application/json;as=Table;v=v1;g=meta.k8s.io", want=200)
     check([column["name"] for column in table["columnDefinitions"]] == ["Name", "Ready", "Phase"] and table["rows"][0]["cells"] == ["db", 1, "Up"], "columns", table["rows"])
 
@@ -59,19 +60,19 @@ def two_appliers_of_keyed_lists(server):
     both = server.json("PATCH", ROOT + "pipelines/p?fieldManager=two", two, content_type=APPLY, want=200)
     main = both["spec"]["steps"][0]["template"]["spec"]["containers"][0]
     check([entry["name"] for entry in main["env"]] == ["A", "B"] and main["image"] == "a", "items of both, by key", main)
-    check(main["ports"] == [{"containerPort": 80, "protocol": "TCP"}], "a key that is defaulted", main["ports"])
+    check(main["ports"] == [{"containerPort": 80, "protocol": "TCP"}], "a defaulted key", main["ports"])
     check(both["spec"]["steps"][1]["resource"]["data"] == {"k": "v"}, "an embedded resource", both["spec"]["steps"][1])
-    check('k:{"name":"test"}' in owners(both)["two"]["f:spec"]["f:steps"] and 'k:{"name":"test"}' not in owners(both)["one"]["f:spec"]["f:steps"], "who owns which step", owners(both))
+    check('k:{"name":"test"}' in owners(both)["two"]["f:spec"]["f:steps"] and 'k:{"name":"test"}' not in owners(both)["one"]["f:spec"]["f:steps"], "ownership of the steps", owners(both))
     conflict = copy.deepcopy(two)
     conflict["spec"]["steps"][0]["template"]["spec"]["containers"][0]["image"] = "b"
     answer = server.json("PATCH", ROOT + "pipelines/p?fieldManager=two", conflict, content_type=APPLY)
     check(answer.get("code") == 409 and answer["message"].endswith('.spec.steps[name="build"].template.spec.containers[name="main"].image'), "a conflict names the field", answer)
     before = both["metadata"]["resourceVersion"]
     again = server.json("PATCH", ROOT + "pipelines/p?fieldManager=two", two, content_type=APPLY, want=200)
-    check(again["metadata"]["resourceVersion"] == before, "the same again writes nothing")
+    check(again["metadata"]["resourceVersion"] == before, "repeating it writes nothing")
     del two["spec"]["steps"][1]
     less = server.json("PATCH", ROOT + "pipelines/p?fieldManager=two", two, content_type=APPLY, want=200)
-    check([step["name"] for step in less["spec"]["steps"]] == ["build"], "what nobody wants goes", less["spec"]["steps"])
+    check([step["name"] for step in less["spec"]["steps"]] == ["build"], "unowned items are removed", less["spec"]["steps"])
 
 
 def a_gateway_and_a_new_schema(server):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""opt_out_test.py HOLDFAST: readers that do not want managedFields, or want them in binary form, as users ask for it."""
+"""opt_out_test.py HOLDFAST: clients that opt out of managedFields, or request them in binary form, in every supported way."""
 import base64, json, sys, threading
 
 from serve import Server, check, finish, run_parts
@@ -10,7 +10,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DROPPED = ";drop=metadata.managedFields"
 SPELLINGS = (DROPPED, ";drop=nothing.known+metadata.managedFields", ";mf=none")
-# What only an answer with managedFields contains.
+# Text found only in responses with managedFields.
 FORMATS = {
     "application/json": b'"managedFields"',
     "application/yaml": b"managedFields:",
@@ -67,9 +67,9 @@ def every_verb(server):
                     code, dropped_headers, without = server.request(method, path, body, accept=format + spelling, content_type=type)
                     what = f"{kind} {verb} {format}{spelling}"
                     check(code in (200, 201, 202), f"{what}: {code} {without[:200]}")
-                    # A deletion that leaves nothing answers with a Status.
+                    # A completed deletion is answered with a Status.
                     if not (verb == "delete" and b"managedFields" not in with_them and b"Status" in with_them):
-                        check(FORMATS[format] in with_them, f"{what}: the plain answer lacks managedFields: {with_them[:200]}")
+                        check(FORMATS[format] in with_them, f"{what}: the plain response lacks managedFields: {with_them[:200]}")
                     check(FORMATS[format] not in without and b"managedFields" not in without, f"{what}: managedFields are still there")
                     check(headers["Content-Type"] == dropped_headers["Content-Type"], f"{what}: Content-Type differs")
 
@@ -120,16 +120,16 @@ def what_counts(server):
     for accept, dropped in (("application/json, application/yaml" + DROPPED, False), ("application/json" + DROPPED + ", application/yaml", True),
                             ("application/nothing" + DROPPED + ", application/json", False), ("application/yaml;as=Table;v=v9" + DROPPED + ", application/json", False)):
         _, _, data = server.request("GET", CONFIGMAPS + "/a", accept=accept)
-        check((b"managedFields" not in data) == dropped, f"of `{accept}` the clause that wins counts")
+        check((b"managedFields" not in data) == dropped, f"of `{accept}` the winning clause counts")
     code, _, data = server.request("GET", CONFIGMAPS + "/missing", accept="application/json" + DROPPED)
-    check(code == 404 and json.loads(data)["reason"] == "NotFound", "a Status passes untouched")
+    check(code == 404 and json.loads(data)["reason"] == "NotFound", "a Status is unchanged")
     for path in ("/api", "/apis", "/version"):
         code, _, data = server.request("GET", path, accept="application/json" + DROPPED)
         check(code == 200 and json.loads(data), f"{path} has no managedFields to drop")
 
 
 def watches(server):
-    """Watchers of every format with and without, side by side on the same events."""
+    """Watchers of every format, with and without managedFields, on the same events."""
     version = server.json("GET", CONFIGMAPS)["metadata"]["resourceVersion"]
     seen = {}
 
@@ -165,12 +165,12 @@ def binary_form(server):
                 continue
             _, _, data = server.request("GET", collection + "/a", accept=format + ";mf=v2")
             check(b"FieldsV2" in data and b"FieldsV1" not in data, f"{collection}: mf=v2 as {format}")
-    # Both forms are accepted on write, and say the same.
+    # Both forms are accepted in writes and are equivalent.
     plain = server.json("GET", CONFIGMAPS + "/a")
     binary = server.json("GET", CONFIGMAPS + "/a", accept="application/json;mf=v2")
     server.json("PUT", CONFIGMAPS + "/a", binary, want=200)
     after = server.json("GET", CONFIGMAPS + "/a")
-    check(after["metadata"]["managedFields"] == plain["metadata"]["managedFields"], "a PUT with FieldsV2 keeps what they say")
+    check(after["metadata"]["managedFields"] == plain["metadata"]["managedFields"], "a PUT with FieldsV2 preserves ownership")
     check(after["metadata"]["resourceVersion"] == plain["metadata"]["resourceVersion"], "and writes nothing")
 
 
@@ -195,7 +195,7 @@ def discoverable(server):
     check("drop=metadata.managedFields" in produces, "OpenAPI v2 lists the parameter")
     _, _, metrics = server.request("GET", "/metrics")
     lines = [l for l in metrics.decode().splitlines() if l.startswith("holdfast_managed_fields_opt_out_total{")]
-    check(any('verb="LIST"' in l or 'verb="list"' in l for l in lines) and any("json" in l for l in lines), f"a counter shows who opts out: {lines[:3]}")
+    check(any('verb="LIST"' in l or 'verb="list"' in l for l in lines) and any("json" in l for l in lines), f"opt-outs are counted: {lines[:3]}")
 
 
 def gates_off_and_on_again(server):
@@ -207,14 +207,14 @@ def gates_off_and_on_again(server):
             check(b"managedFields" in data and b"FieldsV1" in data, f"gate off: {spelling} is ignored")
     _, _, data = server.request("GET", CONFIGMAPS + "/a?showManagedFields=false")
     check(b"managedFields" in data, "gate off: ?showManagedFields is ignored")
-    check("drop=metadata.managedFields" not in server.request("GET", "/openapi/v3/api/v1")[2].decode(), "gate off: OpenAPI does not speak of it")
-    check(server.json("GET", CONFIGMAPS + "/a") == before, "gates off: the object is as it was")
+    check("drop=metadata.managedFields" not in server.request("GET", "/openapi/v3/api/v1")[2].decode(), "gate off: OpenAPI does not list it")
+    check(server.json("GET", CONFIGMAPS + "/a") == before, "gates off: the object is unchanged")
     server.json("PATCH", CONFIGMAPS + "/a", {"data": {"while": "switched-off"}}, want=200, content_type="application/merge-patch+json")
     off = server.json("GET", CONFIGMAPS + "/a")
     server.restart()
-    check(server.json("GET", CONFIGMAPS + "/a") == off, "gates on again: the object is as it was")
+    check(server.json("GET", CONFIGMAPS + "/a") == off, "gates on again: the object is unchanged")
     _, _, data = server.request("GET", CONFIGMAPS + "/a", accept="application/json" + DROPPED)
-    check(b"managedFields" not in data, "gate on again: it can be dropped")
+    check(b"managedFields" not in data, "gate on again: managedFields can be dropped")
 
 
 def any_field(server):
@@ -228,9 +228,9 @@ def any_field(server):
     _, _, data = server.request("GET", CONFIGMAPS + "/a", accept="application/json" + wish)
     left = json.loads(data)
     check(left["kind"] == "ConfigMap" and {"name", "uid", "resourceVersion", "managedFields"} <= set(left["metadata"]) and "labels" not in left["metadata"] and "data" not in left,
-          "DropAnyField: what identifies an object stays")
+          "DropAnyField: identifying fields are kept")
     answer = server.json("PATCH", CONFIGMAPS + "/a", {"metadata": {"labels": {"z": "1"}}}, accept="application/json;drop=data", content_type="application/merge-patch+json", want=200)
-    check("data" in answer, "DropAnyField: answers to writes are whole")
+    check("data" in answer, "DropAnyField: responses to writes are complete")
     _, headers, data = server.request("GET", CONFIGMAPS + "/a", accept="application/json;drop=" + "+".join([*(f"x{i}" for i in range(8)), "data"]))
     check(b'"data"' in data, "DropAnyField: no more than eight targets")
 

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""policies_test.py HOLDFAST [NAME]: admission policies, as the stories in tests/scenario/policies tell it. Anyone who knows
+"""policies_test.py HOLDFAST [NAME]: admission policies, as described by the stories in tests/scenario/policies. Anyone who knows
 kubectl can write one:
 
   story: what it shows
-  gates: ServerSideApplyUnsettingFields=true   # of the server; none: the defaults
+  gates: ServerSideApplyUnsettingFields=true   # of the server; default gates if absent
   steps:
   - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}    # or replace, apply, delete: an object, or Kind/name
-    code: 422                  # any success unless it is given
-    message: ...               # of the Status, whole
+    code: 422                  # default: any success
+    message: ...               # the whole message of the Status
     warnings: [...]            # all Warning texts
-    audit: {key: value}        # annotations that the audit event has, among others
-    object: {data: {k: v}}     # what the answer contains, among others
-    absent: [data.x]           # what it does not
-    owners: [alice]            # all field managers in the answer
-    managed: unchanged         # managedFields are what they were before the step, times apart
-    user: carol                # who sends it; none: an administrator
+    audit: {key: value}        # annotations of the audit event, among others
+    object: {data: {k: v}}     # contained in the response, among others
+    absent: [data.x]           # not contained in it
+    owners: [alice]            # all field managers in the response
+    managed: unchanged         # managedFields are the same as before the step, except for times
+    user: carol                # who sends the request; an administrator if absent
 
-Each story has a namespace of its own; what it made is removed afterwards. Texts may say ${ns}."""
+Each story has its own namespace; its objects are deleted afterwards. Texts may contain ${ns}."""
 import json, pathlib, sys, tempfile, time, uuid
 
 import yaml
@@ -91,7 +91,7 @@ class Player:
         return answer, audit_id
 
     def annotations(self, audit_id):
-        """Of the audit event, which is written when the response is complete."""
+        """Annotations of the audit event, which is written when the response is complete."""
         for _ in range(200):
             for line in self.log.read_text().splitlines():
                 if audit_id in line:
@@ -100,7 +100,7 @@ class Player:
         return {}
 
     def managed(self, step):
-        """managedFields of the object that a step is about, as it is now."""
+        """Current managedFields of the object of a step."""
         what = next(step[verb] for verb in ("replace", "apply") if verb in step)
         entries = self.server.json("GET", self.path(what["kind"], what["metadata"]["name"]), want=200)["metadata"]["managedFields"]
         return [{**entry, "time": None} for entry in entries]
@@ -125,7 +125,7 @@ class Player:
             for difference in differences(step.get("object", {}), answer):
                 check(False, f"{where}: {difference}")
             for path in step.get("absent", []):
-                check(find(answer, path) is None, f"{where}: {path} is there", answer)
+                check(find(answer, path) is None, f"{where}: {path} exists", answer)
             if "owners" in step:
                 owners = [entry["manager"] for entry in answer["metadata"].get("managedFields", [])]
                 check(owners == step["owners"], f"{where}: owners", answer["metadata"].get("managedFields"))
@@ -143,18 +143,18 @@ class Player:
 
 
 def metrics(server):
-    """What the stories did is counted under kube-apiserver's names."""
+    """The effects of the stories are counted under kube-apiserver's metric names."""
     text = server.request("GET", "/metrics", accept="text/plain")[2].decode()
     for wanted in ('apiserver_validating_admission_policy_check_total{policy="%s",policy_binding="%s",error_type="invalid_error",enforcement_action="deny"} ' % ("sizes.example.com", "sizes"),
                    'apiserver_mutating_admission_policy_check_total{policy="', 'error_type="no_error"} ', 'apiserver_validating_admission_policy_check_duration_seconds_bucket{',
                    'apiserver_mutating_admission_policy_check_duration_seconds_count{'):
-        check(wanted in text, f"metrics have {wanted}")
+        check(wanted in text, f"metrics contain {wanted}")
 
 
 def main():
     stories = [story for file in sorted(STORIES.glob("*.yaml")) for story in yaml.safe_load_all(file.read_text())
                if len(sys.argv) < 3 or sys.argv[2] in file.name]
-    check(stories, "there are stories")
+    check(stories, "stories were found")
     with tempfile.TemporaryDirectory() as folder:
         policy, log = pathlib.Path(folder, "audit.json"), pathlib.Path(folder, "audit.log")
         policy.write_text(json.dumps(AUDIT_POLICY))

@@ -1,5 +1,5 @@
-"""quota_test.py HOLDFAST: what a write is charged when others write the same object at the same moment. No controller is there to count
-again: what the quota says is what the writes charged."""
+"""quota_test.py HOLDFAST: quota charges of concurrent writes to the same object. No controller recalculates usage, so the
+quota shows what the writes were charged."""
 import concurrent.futures, json, os, sys
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -19,7 +19,7 @@ def main():
             server.json("POST", SPACE + "/services", {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}, want=201)
 
             def patch(i):
-                """Each wants a node port; the second one finds that there is only one."""
+                """Each requests a node port; the second one is over the quota of one."""
                 body = {"metadata": {"labels": {f"l{i}": "x"}}, "spec": {"type": "NodePort"}}
                 return server.request("PATCH", f"{SPACE}/services/{name}", body, content_type="application/merge-patch+json")[0]
 
@@ -27,7 +27,7 @@ def main():
                 codes = list(pool.map(patch, range(12)))
             check(set(codes) <= {200, 409}, f"answers {codes}")
             labels = server.json("GET", f"{SPACE}/services/{name}", want=200)["metadata"]["labels"]
-            check(len(labels) == codes.count(200), "every patch that was accepted is there")
+            check(len(labels) == codes.count(200), "every accepted patch is stored")
         used = server.json("GET", SPACE + "/resourcequotas/q", want=200)["status"]["used"]
         check(used == {"services": "6", "services.nodeports": "6"}, f"each was charged once: {json.dumps(used)}")
     finish()

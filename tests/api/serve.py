@@ -1,14 +1,15 @@
-"""A Holdfast server for one test of the API: started on an empty store, stopped at the end. Standard library only."""
+"""A Holdfast server for one API test: started on an empty store, stopped at the end. Standard library only."""
 import http.client, json, os, ssl, sys
 from urllib.parse import urlsplit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
 import server  # noqa: E402
+from server import wait_until  # noqa: E402, F401 (for the tests)
 from check import check, finish, run_parts  # noqa: E402, F401 (for the tests)
 
 
 class Server(server.Server):
-    """Without controllers and the plugins that need them; started at once, with requests as its administrator."""
+    """A server without controllers and the plugins that need them, started immediately; sends requests as its administrator."""
 
     def __init__(self, holdfast, gates="", flags=()):
         super().__init__(holdfast, "--controllers=none", "--disable-admission-plugins=ServiceAccount,Priority", *flags)
@@ -25,7 +26,7 @@ class Server(server.Server):
         self.tls.check_hostname = False
 
     def restart(self, gates=""):
-        """The same data, other gates."""
+        """Restarts on the same data with other gates."""
         self.stop()
         self.start(gates)
 

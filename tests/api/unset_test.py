@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""unset_test.py HOLDFAST: fields that an apply configuration takes out with {k8s_io__value: unset}, on a custom and on built-in kinds."""
+"""unset_test.py HOLDFAST: fields that an apply configuration unsets with {k8s_io__value: unset}, for custom and built-in
+kinds."""
 import json, sys
 
 from serve import Server, check, finish, run_parts
@@ -23,12 +24,12 @@ def every_sort_of_field(server):
     for name in full:
         apply(server, widget(f"sort-{name}", **full), "first")
         done = apply(server, widget(f"sort-{name}", **{name: UNSET}), "second", force=True)
-        check(name not in done["spec"] and all(other in done["spec"] for other in full if other != name), f"{name} is gone, the rest stays")
-        check(owns(done, "second", "spec", name) and not owns(done, "first", "spec", name), f"who unset {name} owns it")
+        check(name not in done["spec"] and all(other in done["spec"] for other in full if other != name), f"{name} is removed, the rest is kept")
+        check(owns(done, "second", "spec", name) and not owns(done, "first", "spec", name), f"the manager that unset {name} owns it")
         again = apply(server, widget(f"sort-{name}", **{name: UNSET}), "second")
         check(again["metadata"]["resourceVersion"] == done["metadata"]["resourceVersion"], f"unsetting {name} again writes nothing")
         refused = apply(server, widget(f"sort-{name}", **{name: full[name]}), "third", want=409)
-        check("second" in refused["message"], f"setting {name} conflicts with who unset it")
+        check("second" in refused["message"], f"setting {name} conflicts with the manager that unset it")
         released = apply(server, widget(f"sort-{name}", size=5), "second", force=True)
         check(not owns(released, "second", "spec", name) or name == "size", f"without the marker {name} is released")
 
@@ -40,28 +41,28 @@ def parts_of_containers(server):
     check(done["spec"]["box"] == {"a": "1"} and done["spec"]["options"] == {"x": "1"}, "a member of a struct and of a map")
     check(done["spec"]["ports"] == [{"port": 80, "protocol": "UDP"}], "an item of a keyed list, its defaulted key completed")
     check(owns(done, "second", "spec", "ports", 'k:{"port":80,"protocol":"TCP"}') and not owns(done, "first", "spec", "ports", 'k:{"port":80,"protocol":"TCP"}'), "the item moves")
-    check(owns(done, "second", "spec", "options", "y") and owns(done, "first", "spec", "options", "x") and not owns(done, "first", "spec", "options", "y"), "of a map, b moves and a stays")
+    check(owns(done, "second", "spec", "options", "y") and owns(done, "first", "spec", "options", "x") and not owns(done, "first", "spec", "options", "y"), "key b moves, key a stays")
     refused = apply(server, widget("parts", options=UNSET), "third", want=409)
-    check(".spec.options.x" in refused["message"], "a container conflicts at what others own below it")
+    check(".spec.options.x" in refused["message"], "unsetting a container conflicts with owners below it")
 
 
 def sharing(server):
     apply(server, widget("shared", size=1), "first")
     apply(server, widget("shared", size=UNSET), "a", force=True)
     both = apply(server, widget("shared", size=UNSET), "b")
-    check(owns(both, "a", "spec", "size") and owns(both, "b", "spec", "size"), "two who unset the same field share it")
+    check(owns(both, "a", "spec", "size") and owns(both, "b", "spec", "size"), "two managers that unset the same field share it")
     one = apply(server, widget("shared", note="x"), "a")
-    check(owns(one, "b", "spec", "size") and not owns(one, "a", "spec", "size"), "one of them lets go, the other keeps it")
+    check(owns(one, "b", "spec", "size") and not owns(one, "a", "spec", "size"), "one of them releases it, the other keeps it")
 
 
 def defaults(server):
     apply(server, widget("defaulted", color="red"), "first")
     done = apply(server, widget("defaulted", color=UNSET), "second", force=True)
-    check(done["spec"]["color"] == "blue" and owns(done, "second", "spec", "color"), "a default comes back, owned by who unset the field")
+    check(done["spec"]["color"] == "blue" and owns(done, "second", "spec", "color"), "the default is restored, owned by the manager that unset the field")
     shared = apply(server, widget("defaulted", color=UNSET), "third")
-    check(owns(shared, "third", "spec", "color") and owns(shared, "second", "spec", "color"), "two that unset a defaulted field share it")
+    check(owns(shared, "third", "spec", "color") and owns(shared, "second", "spec", "color"), "two managers that unset a defaulted field share it")
     again = apply(server, widget("defaulted", color=UNSET), "third")
-    check(again["metadata"]["resourceVersion"] == shared["metadata"]["resourceVersion"], "and again: nothing")
+    check(again["metadata"]["resourceVersion"] == shared["metadata"]["resourceVersion"], "repeating it writes nothing")
 
 
 def mixes_with_updates(server):
@@ -101,7 +102,7 @@ def built_in_kinds(server):
 
 
 def others_are_not_broken(server):
-    """What one manager unset never makes another's apply fail, nor leaves a null behind."""
+    """Unset fields of one manager never make another's apply fail, nor leave a null behind."""
     for name, (first, second, left) in {
         "options": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
         "box": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
@@ -113,17 +114,17 @@ def others_are_not_broken(server):
         done = apply(server, widget(object, note="n"), "m1")
         check(done["spec"].get(name) == left, f"{name} is empty when m1 drops its entries: {done['spec']}")
         released = apply(server, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": object}}, "m2")
-        check(name not in released["spec"], f"{name} goes with the last who owned something in it: {released['spec']}")
+        check(name not in released["spec"], f"{name} is removed with the last owner of something in it: {released['spec']}")
     apply(server, widget("others-own", options={"a": "1", "b": "2"}, note="n"), "m1")
     done = apply(server, widget("others-own", options={"a": UNSET}, note="n"), "m1")
-    check(done["spec"]["options"] == {}, f"a marker kept and the rest dropped by the same manager: {done['spec']}")
+    check(done["spec"]["options"] == {}, f"the same manager keeps a marker and drops the rest: {done['spec']}")
 
 
 def containers_of_markers(server):
     done = apply(server, widget("empty", color=UNSET), "m1")
-    check(done["spec"] == {"color": "blue"}, f"a new object of nothing but markers has its defaults: {done['spec']}")
+    check(done["spec"] == {"color": "blue"}, f"a new object with only markers has its defaults: {done['spec']}")
     done = apply(server, widget("empty", options={"a": UNSET}, ports=[{"port": 80, **UNSET}], color=UNSET), "m1")
-    check(done["spec"] == {"color": "blue", "options": {}, "ports": []}, f"containers of markers are there, empty: {done['spec']}")
+    check(done["spec"] == {"color": "blue", "options": {}, "ports": []}, f"containers with only markers exist, empty: {done['spec']}")
 
 
 def null_is_absent(server):
@@ -133,7 +134,7 @@ def null_is_absent(server):
     apply(server, {**body, "rules": rules}, "m0", path=role)
     apply(server, {**body, "rules": UNSET}, "m1", path=role, force=True)
     done = apply(server, {**body, "rules": UNSET}, "m2", path=role)
-    check(owns(done, "m1", "rules") and owns(done, "m2", "rules"), "two who unset what is written as null share it")
+    check(owns(done, "m1", "rules") and owns(done, "m2", "rules"), "two managers that unset a field written as null share it")
     apply(server, {**body, "rules": rules}, "m3", path=role, want=409)
 
 
@@ -142,10 +143,10 @@ def through_scale(server):
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": UNSET}}
     apply(server, scale, "m2", path=DEPLOYMENT + "/scale", want=409)
     done = apply(server, scale, "m2", path=DEPLOYMENT + "/scale", force=True)
-    check(done["spec"] == {"replicas": 1}, f"the default comes back through scale: {done['spec']}")
+    check(done["spec"] == {"replicas": 1}, f"the default is restored through scale: {done['spec']}")
     whole = server.json("GET", DEPLOYMENT)
-    check(whole["spec"]["replicas"] == 1 and owns(whole, "m2", "spec", "replicas", subresource="scale"), "and is owned by who unset it")
-    check(not owns(whole, "m1", "spec", "replicas"), "not by who had set it")
+    check(whole["spec"]["replicas"] == 1 and owns(whole, "m2", "spec", "replicas", subresource="scale"), "owned by the manager that unset it")
+    check(not owns(whole, "m1", "spec", "replicas"), "not by the manager that had set it")
     apply(server, widget("scaled", replicas=3), "m1")
     scale = {**scale, "metadata": {"name": "scaled"}}
     refused = apply(server, scale, "m2", path=WIDGETS + "/scaled/scale", force=True, want=400)
@@ -155,8 +156,8 @@ def through_scale(server):
 def what_clients_can_ask(server):
     document = server.json("GET", "/openapi/v3/apis/apps/v1")
     content = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]["requestBody"]["content"]
-    check(content["application/apply-patch+yaml"].get("x-kubernetes-unset-marker") == UNSET, "OpenAPI says that applies may hold markers")
-    check("x-kubernetes-unset-marker" not in content["application/merge-patch+json"], "and other patches not")
+    check(content["application/apply-patch+yaml"].get("x-kubernetes-unset-marker") == UNSET, "OpenAPI declares that applies may contain markers")
+    check("x-kubernetes-unset-marker" not in content["application/merge-patch+json"], "but not other patches")
     _, _, metrics = server.request("GET", "/metrics")
     lines = metrics.decode().splitlines()
     check('kubernetes_feature_enabled{name="ServerSideApplyUnsettingFields",stage="ALPHA"} 1' in lines, "the gate is in the metrics")
@@ -189,27 +190,27 @@ def wrong_use(server):
     }
     for what, (body, path) in cases.items():
         code, _, data = server.request("PATCH", WIDGETS + "/wrong?fieldManager=m&force=true", body, content_type=APPLY)
-        check(code in (400, 422) and path in json.loads(data)["message"], f"{what} is refused by its path: {code} {data[:300]}")
-    check(server.json("GET", WIDGETS + "/wrong")["spec"] == {"size": 1, "color": "blue"}, "nothing came of them")
+        check(code in (400, 422) and path in json.loads(data)["message"], f"{what} is rejected with its path: {code} {data[:300]}")
+    check(server.json("GET", WIDGETS + "/wrong")["spec"] == {"size": 1, "color": "blue"}, "they had no effect")
 
 
 def outside_apply(server):
     code, _, _ = server.request("PATCH", WIDGETS + "/wrong", {"spec": {"size": UNSET}}, content_type=MERGE)
-    check(code == 422, f"in a merge patch the marker is a map like any other: {code}")
+    check(code == 422, f"in a merge patch, the marker is an ordinary map: {code}")
     stored = server.json("PATCH", WIDGETS + "/wrong", {"spec": {"options": UNSET}}, content_type=MERGE, want=200)
-    check(stored["spec"]["options"] == UNSET, "and is kept where a map of texts may stand")
+    check(stored["spec"]["options"] == UNSET, "and is stored in maps of strings")
 
 
 def gate_off_and_on_again(server):
     before = apply(server, widget("gate", note="n", size=UNSET), "owner")
     server.restart("ServerSideApplyUnsettingFields=false")
-    check(server.json("GET", WIDGETS + "/gate") == before, "gate off: who owns what stays")
+    check(server.json("GET", WIDGETS + "/gate") == before, "gate off: ownership is kept")
     code, _, data = server.request("PATCH", WIDGETS + "/gate?fieldManager=owner", widget("gate", note="n", size=UNSET), content_type=APPLY)
-    check(code in (400, 422, 500) and b"size" in data, f"gate off: the marker is ordinary data, which does not fit: {code} {data[:200]}")
+    check(code in (400, 422, 500) and b"size" in data, f"gate off: the marker is ordinary data of the wrong type: {code} {data[:200]}")
     stored = apply(server, widget("plain", options=UNSET), "owner")
     check(stored["spec"]["options"] == UNSET, "gate off: and is stored where it fits")
     patched = server.json("PATCH", WIDGETS + "/gate?fieldManager=other", {"spec": {"note": "o"}}, content_type=MERGE, want=200)
-    check(owns(patched, "owner", "spec", "size"), "gate off: a patch leaves the entry")
+    check(owns(patched, "owner", "spec", "size"), "gate off: a patch keeps the entry")
     server.restart()
     check(server.json("GET", WIDGETS + "/gate") == patched, "gate on again: nothing is lost")
     refused = apply(server, widget("gate", size=2), "third", want=409)
@@ -220,7 +221,7 @@ def gate_off_and_on_again(server):
 
 
 def cbor(value):
-    """As much CBOR as these bodies need."""
+    """A CBOR encoder sufficient for these bodies."""
     def head(major, n):
         return bytes([major << 5 | n]) if n < 24 else bytes([major << 5 | 24, n]) if n < 256 else bytes([major << 5 | 25]) + n.to_bytes(2, "big")
     if isinstance(value, dict):

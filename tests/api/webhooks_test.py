@@ -21,7 +21,7 @@ def answer(review, allowed=True, patch=None, **more):
 
 
 class Story:
-    """One server, one hook server; configurations are removed after each story."""
+    """One server, one hook server; configurations are deleted after each story."""
 
     def __init__(self, server, hooks):
         self.server, self.hooks, self.made = server, hooks, []
@@ -57,7 +57,7 @@ def a_webhook_has_no_more_time_than_its_request(s):
     s.hooks.on("/v", answer)
     s.configure("Mutating", "hurried", s.hook("m.example.com", "/m", timeoutSeconds=30))
     s.configure("Validating", "hurried", s.hook("v.example.com", "/v", timeoutSeconds=30))
-    # Seconds, rounded up; a slow machine has spent some of them before.
+    # In seconds, rounded up; on a slow machine some have already passed.
     for asked, least, most in (("", 30, 30), ("?timeout=59s", 29, 30), ("?timeout=19500ms", 10, 20), ("?timeout=0s", 30, 30)):
         s.server.json("POST", CONFIGMAPS + asked, configmap("t" + str(len(asked))), want=201)
         paths = [seen["path"].split("?timeout=") for seen in s.hooks.take()]
@@ -66,12 +66,12 @@ def a_webhook_has_no_more_time_than_its_request(s):
 
 def the_review_is_kubernetes_own(s):
     s.hooks.on("/v", answer)
-    s.configure("Validating", "reviews", s.hook("v.example.com", "//./v/", s.rule("configmaps", operations=["*"])))  # envtest writes two slashes.
+    s.configure("Validating", "reviews", s.hook("v.example.com", "//./v/", s.rule("configmaps", operations=["*"])))  # envtest sends two slashes.
     s.server.json("POST", CONFIGMAPS + "?fieldManager=fm", configmap("a"), want=201)
     seen = s.hooks.take()
     check(len(seen) == 1, "one create is one review", seen and len(seen))
     one = seen[0]
-    check(one["path"] == "/v?timeout=5s", "the path is cleaned, the timeout is told", one["path"])
+    check(one["path"] == "/v?timeout=5s", "the path is cleaned, the timeout is sent", one["path"])
     check(one["headers"].get("User-Agent") == "kube-apiserver-admission", "user agent", one["headers"])
     request = one["review"]["request"]
     check(list(request) == ["uid", "kind", "resource", "requestKind", "requestResource", "name", "namespace", "operation",
@@ -104,9 +104,9 @@ def the_review_is_kubernetes_own(s):
     s.hooks.take()
     s.server.request("DELETE", CONFIGMAPS)
     requests = [one["review"]["request"] for one in s.hooks.take()]
-    check(sorted(request["oldObject"]["metadata"]["name"] for request in requests) == ["b", "c"], "each object of a collection is asked about", requests)
+    check(sorted(request["oldObject"]["metadata"]["name"] for request in requests) == ["b", "c"], "each object of a collection is reviewed", requests)
     check(not any("name" in request for request in requests), "without its name, as in Kubernetes", requests)
-    check(s.hooks.connections <= 8, "connections are used again", s.hooks.connections)
+    check(s.hooks.connections <= 8, "connections are reused", s.hooks.connections)
 
 
 def refusals(s):
@@ -171,13 +171,13 @@ def mutations(s):
     s.configure("Mutating", "a", s.hook("first.example.com", "/first"))
     code, headers, data = s.server.request("POST", CONFIGMAPS + "?fieldManager=me", configmap("m"))
     made = json.loads(data)
-    check(code == 201 and made["data"] == {"k": "v", "saw": "first"} and made["metadata"]["labels"] == {"first": "1"}, "by name, one after the other", made)
+    check(code == 201 and made["data"] == {"k": "v", "saw": "first"} and made["metadata"]["labels"] == {"first": "1"}, "in order of name, one after the other", made)
     check(headers.get_all("Warning") == ['299 - "careful \\"x\\""'], "warnings", headers.get_all("Warning"))
     fields = made["metadata"]["managedFields"]
-    check(len(fields) == 1 and fields[0]["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}, "what webhooks add is nobody's", fields)
+    check(len(fields) == 1 and fields[0]["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}, "fields added by webhooks are unowned", fields)
     s.done()
 
-    # A Deployment that a webhook gives a container: what is missing of it is defaulted.
+    # A webhook adds a container to a Deployment: its missing fields are defaulted.
     s.hooks.on("/d", lambda review: answer(review, patch=[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "side", "image": "side"}}]))
     s.configure("Mutating", "defaults", s.hook("d.example.com", "/d", s.rule("deployments", groups=["apps"])))
     labels = {"app": "x"}
@@ -219,14 +219,14 @@ def reinvocation(s):
     s.hooks.on("/late", late)
     s.configure("Mutating", "r", s.hook("early.example.com", "/early", reinvocationPolicy="IfNeeded"), s.hook("late.example.com", "/late"))
     s.server.json("POST", CONFIGMAPS, configmap("r"), want=201)
-    check(calls == ["early", "late", "early"], "who asked for it sees later changes once more", calls)
+    check(calls == ["early", "late", "early"], "webhooks with reinvocation see later changes", calls)
     s.done()
     calls.clear()
     s.hooks.on("/early", early)
     s.hooks.on("/late", late)
     s.configure("Mutating", "r", s.hook("early.example.com", "/early"), s.hook("late.example.com", "/late"))
     s.server.json("POST", CONFIGMAPS, configmap("r2"), want=201)
-    check(calls == ["early", "late"], "by default not", calls)
+    check(calls == ["early", "late"], "not by default", calls)
 
 
 def match_conditions(s):
@@ -235,28 +235,28 @@ def match_conditions(s):
     first = {"name": "not-system", "expression": "!request.userInfo.username.startsWith('system:')"}
     s.configure("Validating", "c", s.hook("v.example.com", "/v", matchConditions=[first, wanted]))
     status = s.server.json("POST", CONFIGMAPS, configmap("asked", {"wanted": "yes"}))
-    check(status.get("message") == 'admission webhook "v.example.com" denied the request without explanation', "all conditions hold: it is asked", status)
+    check(status.get("message") == 'admission webhook "v.example.com" denied the request without explanation', "all conditions hold: it is called", status)
     s.hooks.take()
     s.server.json("POST", CONFIGMAPS, configmap("not-asked", {"wanted": "no"}), want=201)
-    check(s.hooks.take() == [], "one condition is false: it is not asked")
+    check(s.hooks.take() == [], "one condition is false: it is not called")
     code, _, data = s.server.request("POST", CONFIGMAPS, configmap("error"))
     status = json.loads(data)
     check(code == 403 and status.get("message") == "configmaps \"error\" is forbidden: expression 'object.data.wanted == 'yes'' resulted in error: no such key: wanted",
-          "an error refuses under failurePolicy Fail", status)
+          "an error rejects under failurePolicy Fail", status)
     s.done()
     s.hooks.on("/v", lambda review: answer(review, False))
     s.configure("Validating", "c", s.hook("v.example.com", "/v", matchConditions=[wanted], failurePolicy="Ignore"))
     s.server.json("POST", CONFIGMAPS, configmap("ignored"), want=201)
-    check(s.hooks.take() == [], "under Ignore it passes without being asked")
+    check(s.hooks.take() == [], "under Ignore the request passes without a call")
     bad = {"name": "bad", "expression": "object.data.wanted +"}
     status = s.server.json("POST", REGISTRATION + "validatingwebhookconfigurations", {
         "metadata": {"name": "bad"}, "webhooks": [{**s.hook("bad.example.com", "/v", matchConditions=[bad]), "admissionReviewVersions": ["v1"], "sideEffects": "None"}]})
     check(status.get("code") == 422 and "webhooks[0].matchConditions[0].expression: Invalid value" in status["message"] and "Syntax error: mismatched input '<EOF>'" in status["message"],
-          "a condition that does not compile is refused", status)
+          "a condition that does not compile is rejected", status)
 
 
 def reinvocation_across_policies(s):
-    """Policies come before webhooks, and are asked again about what webhooks changed."""
+    """Policies run before webhooks, and again after changes by webhooks."""
     def register(kind, name, spec):
         plural = "mutatingadmissionpolic" + ("ybindings" if kind.endswith("Binding") else "ies")
         s.server.json("POST", REGISTRATION + plural, {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}, want=201)
@@ -278,7 +278,7 @@ def reinvocation_across_policies(s):
         policy(policy_again)
         s.configure("Mutating", "adds", s.hook("adds.example.com", "/adds", reinvocationPolicy=hook_again))
         made = s.server.json("POST", CONFIGMAPS, configmap("again"), want=201)
-        check(made["metadata"]["annotations"] == {"keys": keys}, f"policy {policy_again}, webhook {hook_again}: the policy's last word", made["metadata"]["annotations"])
+        check(made["metadata"]["annotations"] == {"keys": keys}, f"policy {policy_again}, webhook {hook_again}: the final result of the policy", made["metadata"]["annotations"])
         check(seen == calls, f"policy {policy_again}, webhook {hook_again}: what the webhook saw", seen)
         s.done()
 
@@ -312,7 +312,7 @@ def who_is_asked(s):
         "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}})
     s.done()
 
-    # The same object under another version: asked in the version of the rule, or not at all.
+    # The same object in another version: reviewed in the version of the rule, or not at all.
     s.hooks.on("/v", answer)
     autoscalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
     autoscaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
@@ -327,7 +327,7 @@ def who_is_asked(s):
     request = seen[0]["review"]["request"] if seen else {}
     check(request.get("kind", {}).get("version") == "v1" and request.get("requestKind", {}).get("version") == "v2"
           and request.get("object", {}).get("spec", {}).get("targetCPUUtilizationPercentage") == 70, "Equivalent converts", request)
-    check(request.get("dryRun") is True and request["options"].get("dryRun") == ["All"], "a dry run is told", request)
+    check(request.get("dryRun") is True and request["options"].get("dryRun") == ["All"], "a dry run is indicated", request)
     s.done()
 
     s.hooks.on("/v", answer)
@@ -335,7 +335,7 @@ def who_is_asked(s):
     count("a dry run without effects", 1, "POST", CONFIGMAPS + "?dryRun=All", configmap("dry"))
     s.done()
 
-    # Subresources by their name alone; Scale as a Scale.
+    # Subresources by name only; Scale as a Scale.
     s.hooks.on("/v", answer)
     s.configure("Validating", "subresources", s.hook("v.example.com", "/v", s.rule("deployments/scale", "deployments/status", groups=["apps"], operations=["UPDATE"])))
     labels = {"app": "x"}
@@ -352,10 +352,10 @@ def who_is_asked(s):
     s.server.request("DELETE", deployments + "/sub")
     s.done()
 
-    # Never about webhook configurations.
+    # Never for webhook configurations.
     s.hooks.on("/v", lambda review: answer(review, False))
     s.configure("Validating", "all", s.hook("v.example.com", "/v", s.rule("*/*", operations=["*"], groups=["*"], versions=["*"])))
-    count("webhook configurations are never asked about", 0, "DELETE", REGISTRATION + "validatingwebhookconfigurations/nosuch")
+    count("webhooks are never called for webhook configurations", 0, "DELETE", REGISTRATION + "validatingwebhookconfigurations/nosuch")
 
 
 def by_service(s):
@@ -370,7 +370,7 @@ def by_service(s):
 
 
 def access_and_token_reviews(s):
-    """Reviews are created like anything else: webhooks are asked, and may change the question."""
+    """Reviews are created like any other object: webhooks are called, and may change them."""
     access = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
                 "spec": {"user": "nobody", "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}}
@@ -388,14 +388,14 @@ def access_and_token_reviews(s):
         seen = [(one["path"].split("?")[0], one["review"]["request"]["operation"], one["review"]["request"]["resource"]["resource"]) for one in s.hooks.take()]
         check(code == 201 and seen == [(hook, "CREATE", path.split("/")[-1]) for hook in ("/m", "/v")], f"{path.split('/')[-1]} is shown", (code, data[:200], seen))
     code, _, _ = s.server.request("POST", access, {"spec": {}})
-    check(code == 422 and [one["path"].split("?")[0] for one in s.hooks.take()] == ["/m"], "a question that is wrong is not validated by webhooks", code)
+    check(code == 422 and [one["path"].split("?")[0] for one in s.hooks.take()] == ["/m"], "an invalid review is not validated by webhooks", code)
     patch = [{"op": "replace", "path": "/spec/groups", "value": ["system:masters"]}, {"op": "replace", "path": "/spec/user", "value": "root"}]
     s.hooks.on("/m", lambda review: answer(review, patch=patch))
     changed = s.server.json("POST", access, question | {"spec": question["spec"] | {"groups": ["a"]}}, want=201)
-    check(changed["status"]["allowed"] is True and changed["spec"]["user"] == "root", "what a webhook makes of the question is answered", changed)
+    check(changed["status"]["allowed"] is True and changed["spec"]["user"] == "root", "the review is answered as changed by the webhook", changed)
     s.hooks.on("/v", lambda review: answer(review, allowed=False, status={"message": "no"}))
     refused = s.server.json("POST", access, question, want=400)
-    check(refused["message"].endswith("denied the request: no"), "a webhook may refuse it", refused)
+    check(refused["message"].endswith("denied the request: no"), "a webhook may reject it", refused)
 
 
 def old_reviews(s):

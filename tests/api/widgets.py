@@ -1,4 +1,4 @@
-"""A custom kind with every sort of field, and the requests that tests make of it."""
+"""A custom kind with every type of field, and the requests for it that tests use."""
 import json
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -49,7 +49,7 @@ def apply(server, object, manager, path=None, want=(200, 201), force=False, quer
 
 
 def owns(object, manager, *path, operation="Apply", subresource=None):
-    """Whether the manager has the field; a path is f: names, or whole elements such as 'k:{"port":80}'."""
+    """Whether the manager owns the field; a path consists of f: names, or whole elements such as 'k:{"port":80}'."""
     for entry in object["metadata"].get("managedFields", []):
         if (entry["manager"], entry["operation"], entry.get("subresource")) != (manager, operation, subresource):
             continue

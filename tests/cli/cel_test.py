@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""cel_test.py HOLDFAST: `holdfast cel` as people use it. Every command of docs/policies.md is run and must print what the
-page shows."""
+"""cel_test.py HOLDFAST: `holdfast cel` from the command line. Every command of docs/policies.md is run and must print what
+the page shows."""
 import json
 import os
 import pathlib
@@ -51,7 +51,7 @@ def check_expressions(holdfast, folder):
     for name, arguments, code, out, err in cases:
         expect(name, run(holdfast, ["cel", *arguments]), (code, out, err))
     code, _, err = run(holdfast, ["cel", "1", "-f", str(folder / "nowhere.yaml")])
-    expect("a file that is not there", (code, "nowhere.yaml: cannot be read" in err), (1, True))
+    expect("a missing file", (code, "nowhere.yaml: cannot be read" in err), (1, True))
     code, _, err = run(holdfast, ["cel"])
     expect("nothing to do", (code, "needs an expression" in err), (1, True))
 
@@ -63,8 +63,8 @@ def check_json_lines(holdfast):
     answers = [json.loads(line) for line in out.splitlines()]
     expect("a line for each query", (code, len(answers)), (0, len(queries)))
     expect("a value", answers[0], {"cost": 2, "estimate": [2, 2], "type": "int", "value": {"int": 3}})
-    expect("what does not compile", list(answers[1]), ["compile"])
-    expect("what fails", answers[2]["error"], "division by zero")
+    expect("an expression that does not compile", list(answers[1]), ["compile"])
+    expect("an expression that fails", answers[2]["error"], "division by zero")
     expect("the environment of mutating policies", answers[3]["value"], {"int": 1})
     expect("rules", answers[4]["errors"], ["n: Invalid value: 5: failed rule: self < 3"])
 
@@ -90,19 +90,19 @@ def check_policies(holdfast, folder):
     expect("no change", mutated("Object{}"), (0, "no change\nverdict: allowed\n", ""))
     expect("an error denies", mutated("Object{spec: Object.spec{replicas: object.x}}"),
            (1, "denied: expression 'Object{spec: Object.spec{replicas: object.x}}' resulted in error: no such key: x\nno change\nverdict: denied\n", ""))
-    expect("or is ignored", mutated("Object{spec: Object.spec{replicas: object.x}}", more="  failurePolicy: Ignore\n")[0], 0)
-    expect("a marker that is misplaced", mutated('Object{spec: Object.spec{replicas: {"k8s_io__value": "gone"}}}')[1].splitlines()[0],
+    expect("an error that is ignored", mutated("Object{spec: Object.spec{replicas: object.x}}", more="  failurePolicy: Ignore\n")[0], 0)
+    expect("a misplaced marker", mutated('Object{spec: Object.spec{replicas: {"k8s_io__value": "gone"}}}')[1].splitlines()[0],
            'denied: error applying patch: invalid unset marker at .spec.replicas: the only value of k8s_io__value is "unset", not "gone"')
     code, out, _ = mutated('Object{spec: Object.spec{replicas: {"k8s_io__value": "unset"}}}')
-    expect("a default comes back", (code, "-  replicas: 4" in out, "+  replicas: 1" in out), (0, True, True))
+    expect("a default is restored", (code, "-  replicas: 4" in out, "+  replicas: 1" in out), (0, True, True))
     code, out, _ = mutated('[JSONPatch{op: "replace", path: "/spec/replicas", value: 2}]', "JSONPatch")
     expect("a JSON patch", (code, "+  replicas: 2" in out), (0, True))
     code, out, _ = mutated('[JSONPatch{op: "add", path: "/spec/nope", value: 2}]', "JSONPatch")
     expect("an unknown field", (code, out.splitlines()[0]), (1, 'denied: Internal error occurred: strict decoding error: unknown field "spec.nope"'))
     code, out, err = mutated("object")
-    expect("a policy that the server refuses", (code, "must evaluate to Object but got dyn" in err), (1, True))
+    expect("a policy that the server rejects", (code, "must evaluate to Object but got dyn" in err), (1, True))
     code, out, _ = mutated('Object{metadata: Object.metadata{labels: {"may": authorizer.group("").resource("pods").check("get").errored() ? "no" : "yes"}}}')
-    expect("nobody to ask", (code, "+    may: \"no\"" in out), (0, True))
+    expect("no authorizer", (code, "+    may: \"no\"" in out), (0, True))
     policy.write_text(head % "  matchConditions: [{name: never, expression: 'false'}]\n" + "  mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{}]'}}]\n")
     expect("match conditions", run(holdfast, ["cel", "--policy", str(policy), "-f", deployment])[1], "matchConditions are not met: nothing was evaluated\nverdict: allowed\n")
     code, _, err = run(holdfast, ["cel", "--policy", deployment, "-f", deployment])

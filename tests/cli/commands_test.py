@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, where PEER is a folder with kube-apiserver, etcd and
-kubectl, against that server too, and beside that kubectl."""
+"""commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, if PEER is a directory with kube-apiserver, etcd
+and kubectl, also against that server and compared with that kubectl."""
 import base64
 import fcntl
 import http.server
@@ -74,7 +74,7 @@ spec:
       - {name: web, image: nginx, ports: [{containerPort: 80}]}
 """
 
-# One object of each of thirty kinds, beside those that every server has.
+# One object of each of thirty kinds, in addition to the built-in ones.
 OBJECTS = [
     ("v1", "Namespace", {}), ("v1", "ConfigMap", {"data": {"a": "b"}}), ("v1", "Secret", {"stringData": {"a": "b"}}),
     ("v1", "ServiceAccount", {}), ("v1", "Service", {"spec": {"ports": [{"port": 80}]}}), ("v1", "Endpoints", {}),
@@ -108,10 +108,10 @@ OBJECTS = [
 
 
 def beside_kubectl(shell):
-    """The same tables, YAML, JSON and exit codes. What differs on purpose is not compared: messages on standard error (ours
-    name file, line and document), ages (they pass), and the diff's header (kubectl names temporary files)."""
+    """The same tables, YAML, JSON and exit codes. Intentional differences are not compared: messages on standard error (ours
+    name file, line and document), ages, and the header of diffs (kubectl names temporary files)."""
     if KUBECTL is None:
-        print("skipped beside kubectl: no kubectl given")
+        print("skipped the comparison with kubectl: no kubectl given")
         return
     objects = [{"apiVersion": api_version, "kind": kind, "metadata": {"name": "thing"}, **more} for api_version, kind, more in OBJECTS]
     many = shell.file("many.yaml", "---\n".join(json.dumps(one) + "\n" for one in objects))
@@ -148,7 +148,7 @@ def beside_kubectl(shell):
         same("explain", path)
     for kind in kinds:
         same("explain", kind.split(".")[0], "--recursive")
-    # kubectl has to be told that an apply is server-side, and by whom.
+    # kubectl needs flags for server-side apply and its manager.
     manager = ("--server-side", "--field-manager=same")
     changed = shell.file("changed.yaml", configmap("thing", {"a": "c"}))
     for arguments in (("apply", "-f", many, "--server-side", "--field-manager=holdfast"), ("apply", "-f", changed, *manager),
@@ -189,12 +189,12 @@ def conflicts(shell):
           f"with a table of fields, values and owners: {err}")
     check("blue.yaml:2 (document 1)" in err, "that names the manifest")
     status, out, err = shell.run("apply", "-f", blue, "--field-manager", "bob", "--force-fields", ".data.color")
-    check(status == 1 and ".data.size" in err and ".data.color" not in err, "a field that is taken is no conflict; the other one still is")
+    check(status == 1 and ".data.size" in err and ".data.color" not in err, "a taken field is not a conflict; the other one still is")
     check(json.loads(shell.out("get", "cm", "paint", "-o", "json"))["data"] == {"color": "red", "size": "3"}, "and nothing was changed")
     status, out, err = shell.run("apply", "-f", blue, "--field-manager", "bob", "--force-fields", ".data.color,data.size")
-    check(status == 0 and "overrode .data.color of alice (Apply): red -> blue" in err, f"what was overridden is reported: {err}")
+    check(status == 0 and "overrode .data.color of alice (Apply): red -> blue" in err, f"overridden fields are reported: {err}")
     status, out, err = shell.run("apply", "-f", red, "--field-manager", "alice", "--force-conflicts", "--show-foreign")
-    check(status == 0 and "overrode .data.size of bob (Apply): 4 -> 3" in err and "foreign .data.extra of bob (Apply)" in err, f"so is what others own: {err}")
+    check(status == 0 and "overrode .data.size of bob (Apply): 4 -> 3" in err and "foreign .data.extra of bob (Apply)" in err, f"so are fields of other managers: {err}")
     labels = shell.file("labels.yaml", configmap("paint", {"color": "red"}, '  labels: {app.kubernetes.io/name: x, app: "1"}\n'))
     shell.out("apply", "-f", labels, "--field-manager", "carol")
     other = shell.file("other.yaml", configmap("paint", {"color": "red"}, '  labels: {app.kubernetes.io/name: z}\n'))
@@ -211,23 +211,23 @@ def manifests(shell):
     check(status == 1 and re.search(r"bad\.yaml:\d+ \(document 2\)", err), f"errors name file, line and document: {err}")
     typo = shell.file("typo.yaml", configmap("one", {"a": "b"}) + "---\n" + configmap("two", {"a": "b"}).replace("\ndata:", "\ndatta:"))
     status, out, err = shell.run("apply", "-f", typo)
-    check(status == 1 and "typo.yaml:8 (document 2)" in err and "datta" in err and "configmap/one" in out, f"so do the server's: {err}")
+    check(status == 1 and "typo.yaml:8 (document 2)" in err and "datta" in err and "configmap/one" in out, f"so do errors from the server: {err}")
     shell.out("delete", "configmap", "one")
     shell.file("folder/a.yaml", configmap("from-a", {"a": "b"}))
     shell.file("folder/below/b.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": n}} for n in ("l1", "l2")]}))
     shell.file("folder/notes.txt", "not a manifest")
     out = shell.out("apply", "-f", str(shell.folder / "folder"))
-    check(out == "configmap/from-a serverside-applied\n", f"a folder: {out}")
+    check(out == "configmap/from-a serverside-applied\n", f"a directory: {out}")
     out = shell.out("apply", "-R", "-f", str(shell.folder / "folder"))
-    check(out.split() == "configmap/from-a serverside-applied configmap/l1 serverside-applied configmap/l2 serverside-applied".split(), f"folders below it, and Lists: {out}")
+    check(out.split() == "configmap/from-a serverside-applied configmap/l1 serverside-applied configmap/l2 serverside-applied".split(), f"its subdirectories, and Lists: {out}")
     status, out, err = shell.run("apply", "-f", "-", stdin=configmap("from-stdin", {"a": "b"}))
     check(out == "configmap/from-stdin serverside-applied\n", "standard input")
     status, out, err = shell.run("apply", "-f", "-", stdin="apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: x}\n")
-    check(status == 1 and "<stdin>:1" in err and "CustomResourceDefinition" in err, f"a kind that is not there: {err}")
+    check(status == 1 and "<stdin>:1" in err and "CustomResourceDefinition" in err, f"an unknown kind: {err}")
 
 
 def apply_sets(shell):
-    """apply --prune: what is no longer applied goes, and nothing else."""
+    """apply --prune deletes objects that are no longer applied, and nothing else."""
     both = shell.file("set/both.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("two", {"a": "2"}) + "---\n"
                       + configmap("far", {"a": "3"}).replace("  name: far\n", "  name: far\n  namespace: kube-public\n"))
     first = shell.file("set/first.yaml", configmap("one", {"a": "1"}))
@@ -239,30 +239,30 @@ def apply_sets(shell):
     id = parent()["labels"]["applyset.kubernetes.io/id"]
     marks = {key.split("/")[1]: value for key, value in parent()["annotations"].items()}
     check(id == "applyset-deGdy9cO9XA_cS6jkZBQNNHCB9v4eVtcTMJd6JKtoOg-v1" and marks["contains-group-kinds"] == "ConfigMap"
-          and marks["additional-namespaces"] == "kube-public" and marks["tooling"].startswith("holdfast/"), f"its parent says so: {id} {marks}")
-    check(json.loads(shell.out("get", "cm", "one", "-o", "json"))["metadata"]["labels"] == {"applyset.kubernetes.io/part-of": id}, "and so do its members")
+          and marks["additional-namespaces"] == "kube-public" and marks["tooling"].startswith("holdfast/"), f"its parent is labelled: {id} {marks}")
+    check(json.loads(shell.out("get", "cm", "one", "-o", "json"))["metadata"]["labels"] == {"applyset.kubernetes.io/part-of": id}, "and so are its members")
     status, out, err = prune(first, "--dry-run=server")
     check(status == 0 and sorted(out.splitlines()) == ["configmap/far pruned (server dry run)", "configmap/one serverside-applied (server dry run)",
-                                                       "configmap/two pruned (server dry run)"], f"a dry run tells what goes: {out}{err}")
-    check(prune(first, "--dry-run=client")[1].count("pruned (dry run)") == 2, "also without asking the server")
+                                                       "configmap/two pruned (server dry run)"], f"a dry run lists what is pruned: {out}{err}")
+    check(prune(first, "--dry-run=client")[1].count("pruned (dry run)") == 2, "also without the server")
     check(len(names("-A")) == 3 and parent()["annotations"]["applyset.kubernetes.io/additional-namespaces"] == "kube-public", "and changes nothing")
     bad = shell.file("set/bad.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("x_y", {"a": "1"}))
     status, out, err = prune(bad)
-    check(status == 1 and "Nothing was pruned" in err and len(names("-A")) == 3, f"nothing goes when not everything was applied: {err}")
+    check(status == 1 and "Nothing was pruned" in err and len(names("-A")) == 3, f"nothing is pruned if not everything was applied: {err}")
     shell.out("apply", "-f", "-", stdin=configmap("stranger", {"a": "1"}))
     status, out, err = prune(first)
-    check(status == 0 and sorted(out.splitlines())[::2] == ["configmap/far pruned", "configmap/two pruned"] and names("-A") == {"configmap/one"}, f"members that are no longer applied go: {out}{err}")
-    check(parent()["annotations"]["applyset.kubernetes.io/additional-namespaces"] == "", "and the set forgets their namespace")
-    check(shell.run("get", "cm", "stranger")[0] == 0, "what is in no set stays")
+    check(status == 0 and sorted(out.splitlines())[::2] == ["configmap/far pruned", "configmap/two pruned"] and names("-A") == {"configmap/one"}, f"members that are no longer applied are deleted: {out}{err}")
+    check(parent()["annotations"]["applyset.kubernetes.io/additional-namespaces"] == "", "and the set drops their namespace")
+    check(shell.run("get", "cm", "stranger")[0] == 0, "objects outside the set are kept")
     adopted = shell.file("set/adopted.yaml", configmap("one", {"a": "1"}) + "---\n" + configmap("stranger", {"a": "1"}))
     status, out, err = prune(adopted)
-    check(status == 1 and "configmap/stranger" in err and "--adopt" in err and out == "", f"an object that is there already is not taken: {err}")
-    check(prune(adopted, "--adopt")[0] == 0 and names() == {"configmap/one", "configmap/stranger"}, "unless asked for")
+    check(status == 1 and "configmap/stranger" in err and "--adopt" in err and out == "", f"an existing object is not adopted: {err}")
+    check(prune(adopted, "--adopt")[0] == 0 and names() == {"configmap/one", "configmap/stranger"}, "unless --adopt is given")
     status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "configmaps/other", "--adopt")
-    check(status == 1 and "another apply set" in err and shell.run("get", "cm", "other")[0] == 1, f"an object of another set is refused: {err}")
+    check(status == 1 and "another apply set" in err and shell.run("get", "cm", "other")[0] == 1, f"an object of another set is rejected: {err}")
     status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "configmaps/stranger")
-    check(status == 1 and "not an apply set" in err, f"so is a parent that is none: {err}")
-    check(shell.run("apply", "-f", first, "--prune")[0] == 1 and shell.run("apply", "-f", first, "--applyset", "shop")[0] == 1, "--prune and --applyset need each other")
+    check(status == 1 and "not an apply set" in err, f"so is an object that is not a parent: {err}")
+    check(shell.run("apply", "-f", first, "--prune")[0] == 1 and shell.run("apply", "-f", first, "--applyset", "shop")[0] == 1, "--prune and --applyset require each other")
     status, out, err = shell.run("apply", "-f", first, "--prune", "--applyset", "deployments/x")
     check(status == 1 and "parent of an apply set" in err, f"not every kind can be a parent: {err}")
     if KUBECTL is None:
@@ -271,18 +271,18 @@ def apply_sets(shell):
     kubectl.environment["KUBECTL_APPLYSET"] = "true"
     theirs = shell.file("set/theirs.yaml", configmap("theirs-1", {"a": "1"}) + "---\n" + configmap("theirs-2", {"a": "1"}))
     status, out, err = kubectl.run("apply", "--server-side", "-f", theirs, "--prune", "--applyset", "theirs", "-n", "default", program=KUBECTL)
-    check(status == 0, f"a set of kubectl's: {err}")
+    check(status == 0, f"a set managed by kubectl: {err}")
     rest = shell.file("set/rest.yaml", configmap("theirs-1", {"a": "1"}))
     status, out, err = shell.run("apply", "-f", rest, "--prune", "--applyset", "theirs")
-    check(status == 1 and "managed by kubectl" in err, f"is left alone: {err}")
+    check(status == 1 and "managed by kubectl" in err, f"is rejected: {err}")
     status, out, err = shell.run("apply", "-f", rest, "--prune", "--applyset", "theirs", "--adopt")
-    check(status == 0 and "configmap/theirs-2 pruned" in out, f"unless it is taken over: {out}{err}")
+    check(status == 0 and "configmap/theirs-2 pruned" in out, f"unless it is adopted: {out}{err}")
     status, out, err = kubectl.run("apply", "--server-side", "-f", rest, "--prune", "--applyset", "theirs", "-n", "default", program=KUBECTL)
     check(status == 1 and 'managed by tooling "holdfast"' in err, f"which kubectl respects: {err}")
 
 
 class Files(http.server.BaseHTTPRequestHandler):
-    """Manifests at URLs: /NAME.yaml, and /moved, which leads there."""
+    """Serves manifests at URLs: /NAME.yaml, and /moved, which redirects there."""
 
     def do_GET(self):
         moved = {"/moved": "/a/b.yaml?x=1", "/a/relative": "b.yaml", "/loop": "/loop"}.get(self.path)
@@ -296,7 +296,7 @@ class Files(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_CONNECT(self):
-        """As a proxy: whatever is asked for is here. The tunnel ends with the first answer."""
+        """Acts as a proxy that serves every target itself. The tunnel ends with the first response."""
         self.proxied.append((self.path, self.headers.get("Proxy-Authorization")))
         self.send_response(200)
         self.end_headers()
@@ -310,7 +310,7 @@ class Files(http.server.BaseHTTPRequestHandler):
 
 
 def sources(shell):
-    """-f URL and -k FOLDER."""
+    """-f URL and -k DIRECTORY."""
     files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
     threading.Thread(target=files.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{files.server_port}"
@@ -323,7 +323,7 @@ def sources(shell):
     status, out, err = proxied.run("apply", "-f", "http://manifests.example.com/a/b.yaml")
     check(status == 0 and Files.proxied == [("manifests.example.com:80", "Basic bWU6c2VjcmV0")], f"through a proxy: {err} {Files.proxied}")
     status, out, err = proxied.run("apply", "-f", url + "/a/b.yaml")
-    check(status == 0 and len(Files.proxied) == 1, "but not to this machine")
+    check(status == 0 and len(Files.proxied) == 1, "but not for local addresses")
     for path, why in (("/nothing", "404"), ("/loop", "redirects")):
         status, out, err = shell.run("apply", "-f", url + path)
         check(status == 1 and path in err and why in err, f"a URL that fails: {err}")
@@ -342,41 +342,41 @@ def sources(shell):
     out = lonely.out("apply", "-k", folder)
     check(out == "configmap/prod-settings serverside-applied\n", f"-k: {out}")
     status, out, err = lonely.run("apply", "-k", str(shell.folder / "nowhere"))
-    check(status == 1 and "nowhere" in err, f"a folder without a kustomization: {err}")
+    check(status == 1 and "nowhere" in err, f"a directory without a kustomization: {err}")
     check(lonely.run("delete", "-k", folder)[0] == 0, "delete -k")
 
 
 def declared_manager(shell):
-    """Actors that live in Git, and a kustomize overlay that adds the option to what it builds."""
+    """Actors in a Git repository, and a kustomize overlay that adds the option to its output."""
     managers = lambda name: {(e["manager"], e["operation"]) for e in json.loads(shell.out("get", "cm", name, "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
     signed = configmap("signed", {"a": "b"}, "  options: {fieldManager: git-actor}\n")
     shell.out("apply", "-f", "-", stdin=signed)
-    check(managers("signed") == {("git-actor", "Apply")}, "a manifest that declares its manager is applied as that")
+    check(managers("signed") == {("git-actor", "Apply")}, "a manifest is applied as the manager it declares")
     both = signed + "---\n" + configmap("plain", {"a": "b"}) + "---\n" + configmap("second", {"a": "b"}, "  options: {fieldManager: other-actor}\n")
     shell.out("apply", "-f", "-", stdin=both)
-    check(managers("plain") == {("holdfast", "Apply")} and managers("second") == {("other-actor", "Apply")}, "each document of a file as its own")
+    check(managers("plain") == {("holdfast", "Apply")} and managers("second") == {("other-actor", "Apply")}, "each document of a file as its own manager")
     status, out, err = shell.run("apply", "-f", "-", "--field-manager", "me", stdin=signed)
-    check(status == 1 and "fieldManager" in err, f"another manager on the command line is refused by the server: {err}")
+    check(status == 1 and "fieldManager" in err, f"another manager on the command line is rejected by the server: {err}")
     shell.out("create", "-f", "-", stdin=configmap("made", {"a": "b"}, "  options: {fieldManager: maker}\n"))
     check(managers("made") == {("maker", "Update")}, "create respects it too")
 
-    # A repository with a folder for each actor.
+    # A repository with a directory for each actor.
     actor = lambda name, data: shell.file(f"repository/{name}/story.yaml", configmap("story", data, f"  options: {{fieldManager: {name}}}\n"))
     actor("team-a", {"color": "red", "old": "x"})
     actor("platform", {"size": "3"})
     repository = str(shell.folder / "repository")
     shell.out("apply", "-R", "-f", repository)
-    check(managers("story") == {("team-a", "Apply"), ("platform", "Apply")}, "each actor owns what its folder says")
+    check(managers("story") == {("team-a", "Apply"), ("platform", "Apply")}, "each actor owns the fields of its directory")
     actor("team-a", {"color": "red"})
     shell.out("apply", "-R", "-f", repository)
-    check(json.loads(shell.out("get", "cm", "story", "-o", "json"))["data"] == {"color": "red", "size": "3"}, "what an actor gives up goes; what others own stays")
+    check(json.loads(shell.out("get", "cm", "story", "-o", "json"))["data"] == {"color": "red", "size": "3"}, "fields given up are removed; those of others are kept")
     actor("platform", {"size": "3", "color": "blue"})
     status, out, err = shell.run("apply", "-R", "-f", repository)
     check(status == 1 and re.search(r"platform/story\.yaml", err) and re.search(r"\.data\.color +blue +red +team-a", err), f"actors that disagree: {err}")
 
     if KUBECTL is None:
         return
-    # An overlay that signs what it builds.
+    # An overlay that adds the option to its output.
     shell.file("signed/base/kustomization.yaml", "resources: [a.yaml]\n")
     shell.file("signed/base/a.yaml", configmap("built", {"a": "b"}))
     shell.file("signed/prod/kustomization.yaml", 'resources: [../base]\nnamePrefix: prod-\npatches:\n- target: {kind: ".*"}\n  patch: |-\n    - op: add\n      path: /metadata/options\n      value: {fieldManager: overlay-prod}\n')
@@ -384,17 +384,17 @@ def declared_manager(shell):
     with_kubectl = Shell(shell.environment["KUBECONFIG"], shell.folder)
     with_kubectl.environment["PATH"] = f"{PEER}:{os.environ['PATH']}"
     with_kubectl.out("apply", "-k", prod)
-    check(managers("prod-built") == {("overlay-prod", "Apply")}, "an overlay that adds the option to what it builds")
-    # What stock kubectl needs: docs/declared-manager.md.
+    check(managers("prod-built") == {("overlay-prod", "Apply")}, "an overlay that adds the option to its output")
+    # Requirements of stock kubectl: docs/declared-manager.md.
     kubectl = lambda *arguments, stdin=None: shell.run(*arguments, program=KUBECTL, stdin=stdin)
     status, out, err = kubectl("apply", "--server-side", "-k", prod)
-    check(status == 1 and "fieldManager" in err, f"kubectl sends a name of its own, which is refused: {err}")
+    check(status == 1 and "fieldManager" in err, f"kubectl sends its own name, which is rejected: {err}")
     status, out, err = kubectl("apply", "--server-side", "--field-manager", "overlay-prod", "-k", prod)
-    check(status == 0 and managers("prod-built") == {("overlay-prod", "Apply")}, f"with --field-manager it applies as the declared one: {err}")
+    check(status == 0 and managers("prod-built") == {("overlay-prod", "Apply")}, f"with --field-manager it applies as the declared manager: {err}")
     status, out, err = kubectl("create", "-f", "-", stdin=configmap("by-kubectl", {"a": "b"}, "  options: {fieldManager: kubectl-create}\n"))
-    check(status == 0 and managers("by-kubectl") == {("kubectl-create", "Update")}, f"kubectl create as itself: {err}")
+    check(status == 0 and managers("by-kubectl") == {("kubectl-create", "Update")}, f"kubectl create with its own name: {err}")
     status, out, err = kubectl("create", "-f", "-", stdin=configmap("not-by-kubectl", {"a": "b"}, "  options: {fieldManager: me}\n"))
-    check(status == 1 and "fieldManager" in err, f"and not as somebody else: {err}")
+    check(status == 1 and "fieldManager" in err, f"but not with another name: {err}")
 
 
 def ownership(shell):
@@ -402,19 +402,19 @@ def ownership(shell):
     text = shell.out("blame", "deployment", "web")
     check(re.search(r"replicas: 3 +# alice \(Apply, 20", text) and re.search(r"revisionHistoryLimit: 10 +# unowned", text), "blame")
     yaml = shell.out("get", "deployment", "web", "-o", "yaml", "--show-managed-fields")
-    check(shell.out("blame", "-f", "-", stdin=yaml) == text, "of standard input")
+    check(shell.out("blame", "-f", "-", stdin=yaml) == text, "from standard input")
     check(json.loads(shell.out("blame", "deployment", "web", "-o", "json"))["managers"][0]["manager"] == "alice", "as JSON")
     owned = shell.out("get", "deployment", "web", "-o", "json", "--owned-by", "alice")
     check(json.loads(owned)["spec"]["replicas"] == 3 and "revisionHistoryLimit" not in json.loads(owned)["spec"], "get --owned-by")
-    check(shell.out("get", "deployments", "-o", "name", "--owned-by", "nobody") == "", "of a manager that owns nothing")
+    check(shell.out("get", "deployments", "-o", "name", "--owned-by", "nobody") == "", "for a manager that owns nothing")
     entries = lambda *flags: json.loads(shell.out("get", "deployment", "web", "-o", "json", *flags))["metadata"].get("managedFields")
-    check(entries() is None and entries("--show-managed-fields=none") is None, "managedFields are left out")
+    check(entries() is None and entries("--show-managed-fields=none") is None, "managedFields are omitted")
     check(entries("--show-managed-fields=v1") == entries("--show-managed-fields") == entries("--show-managed-fields="), "all of them, as FieldsV1")
     check(all(e["fieldsType"] == "FieldsV2" and "fieldsV1" not in e for e in entries("--show-managed-fields=v2")), "as FieldsV2")
     status, out, err = shell.run("get", "deployment", "web", "--show-managed-fields=v3")
     check(status == 1 and "v3" in err, "another value is an error")
     path = shell.out("get", "deployment", "web", "-o", "jsonpath={.metadata.managedFields[0].manager}")
-    check(path == "alice", "a template that reads them gets them")
+    check(path == "alice", "they are available to templates that read them")
 
 
 WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.shapes.io"}, "spec": {
@@ -440,8 +440,8 @@ def owners_of(shell, kind, name):
 
 
 def hard_shapes(shell):
-    """Keyed lists inside keyed lists, sets, atomic lists, co-owners, subresources, a manager with Apply and Update entries:
-    of a custom resource and of built-in ones."""
+    """Nested keyed lists, sets, atomic lists, co-owners, subresources, a manager with Apply and Update entries: for a custom
+    resource and for built-in ones."""
     shell.out("apply", "-f", "-", stdin=json.dumps(WIDGETS))
     shell.out("wait", "--for=condition=Established", "crd/widgets.shapes.io")
     widget = lambda **spec: json.dumps({"apiVersion": "shapes.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
@@ -462,32 +462,33 @@ def hard_shapes(shell):
     shown = shell.out("blame", "widget", "w")
     check(re.search(r"^  - both +# alice \(Apply, \S+\), bob \(Apply, \S+\)$", shown, re.M) and re.search(r"phase: Ready +# keeper \(Apply, status, ", shown),
           f"as YAML: {shown}")
-    # From a file, the definition is the server's, given, or beside the object; without one, lists are what owners say of them.
+    # For a file, the CRD comes from the server, from --crds, or from the same file; without one, list types are inferred
+    # from the owners.
     saved, definition = shell.file("w.yaml", shell.out("get", "widget", "w", "-o", "yaml", "--show-managed-fields")), shell.file("shapes-crds/w.yaml", json.dumps(WIDGETS))
     lonely = Shell(shell.folder / "none", shell.folder)
-    check(shell.out("blame", "-f", saved) == shown, "a file, with the server's definition")
-    check(lonely.out("blame", "-f", saved, "--crds", str(shell.folder / "shapes-crds")) == shown, "with a definition from --crds")
-    check(lonely.out("blame", "-f", saved, "-f", definition).startswith(shown), "with a definition beside it")
+    check(shell.out("blame", "-f", saved) == shown, "a file, with the CRD from the server")
+    check(lonely.out("blame", "-f", saved, "--crds", str(shell.folder / "shapes-crds")) == shown, "with a CRD from --crds")
+    check(lonely.out("blame", "-f", saved, "-f", definition).startswith(shown), "with a CRD in the same file")
     status, out, err = lonely.run("blame", "-f", saved)
-    check(status == 0 and re.search(r"phase: Ready +# keeper \(Apply, status, ", out), f"without a definition: {err}")
+    check(status == 0 and re.search(r"phase: Ready +# keeper \(Apply, status, ", out), f"without a CRD: {err}")
 
     entries = lambda: {(e["manager"], e["operation"], e.get("subresource", "")): e["fieldsV1"] for e in json.loads(
         shell.out("get", "widget", "w", "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
     before = json.loads(shell.out("get", "widget", "w", "-o", "json"))
     dry = shell.out("migrate", "widget", "w", "--from", "alice,bob", "--to", "team", "--dry-run")
-    check("(stuck" in next(line for line in dry.splitlines() if ".size" in line), f"what only an Update owns is stuck: {dry}")
+    check("(stuck" in next(line for line in dry.splitlines() if ".size" in line), f"fields owned only by an Update are stuck: {dry}")
     out = shell.out("migrate", "widget", "w", "--from", "alice,bob", "--to", "team", "--undo-file", str(shell.folder / "shapes.jsonl"))
-    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"the dry run is what happens: {out}")
+    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"the dry run matches the result: {out}")
     after = entries()
-    check(set(after) == {("team", "Apply", ""), ("keeper", "Apply", "status")}, f"two managers and three entries become one; the subresource's stays: {set(after)}")
+    check(set(after) == {("team", "Apply", ""), ("keeper", "Apply", "status")}, f"two managers and three entries become one; that of the subresource is kept: {set(after)}")
     group = after[("team", "Apply", "")]["f:spec"]["f:groups"]['k:{"name":"g"}']
     check(set(group["f:ports"]) == {'k:{"port":80,"protocol":"TCP"}', 'k:{"port":443,"protocol":"TCP"}', 'k:{"port":80,"protocol":"UDP"}'} and "f:size" in group
-          and set(after[("team", "Apply", "")]["f:spec"]["f:tags"]) == {'v:"x"', 'v:"y"', 'v:"both"'}, f"with everything that they owned: {group}")
+          and set(after[("team", "Apply", "")]["f:spec"]["f:tags"]) == {'v:"x"', 'v:"y"', 'v:"both"'}, f"with all their fields: {group}")
     now = json.loads(shell.out("get", "widget", "w", "-o", "json"))
-    check(now["spec"] == before["spec"] and now["status"] == before["status"], "and no value changes")
+    check(now["spec"] == before["spec"] and now["status"] == before["status"], "and values do not change")
     apply("team", widget(tags=["x"], groups=[{"name": "g", "ports": [{"port": 80}]}]))
     left = json.loads(shell.out("get", "widget", "w", "-o", "json"))["spec"]
-    check(left == {"tags": ["x"], "groups": [{"name": "g", "ports": [{"port": 80, "protocol": "TCP"}]}]}, f"the new manager can remove all of it: {left}")
+    check(left == {"tags": ["x"], "groups": [{"name": "g", "ports": [{"port": 80, "protocol": "TCP"}]}]}, f"the new manager can remove all of them: {left}")
 
     pod = lambda *containers: json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shapes", "finalizers": [f"{containers[0]['name']}.io/f"]}, "spec": {
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": list(containers)}}}})
@@ -504,7 +505,7 @@ def hard_shapes(shell):
 
 
 def migrate(shell):
-    """From client-side apply, with an annotation and an Update entry, as kubectl leaves them behind."""
+    """Migration from client-side apply, with the annotation and Update entry left by kubectl."""
     record = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old"}, "data": {"a": "1", "b": "2"}})
     old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": record}}, "data": {"a": "1", "b": "2"}}
     shell.out("create", "-f", "-", "--field-manager", "kubectl-client-side-apply", stdin=json.dumps(old))
@@ -512,24 +513,24 @@ def migrate(shell):
     shell.out("apply", "-f", "-", "--field-manager", "kubectl", stdin=new)
     live = lambda: json.loads(shell.out("get", "cm", "old", "-o", "json", "--show-managed-fields"))
     before = live()
-    check(before["data"] == {"a": "1", "b": "2"}, "what client-side apply left behind is stuck")
+    check(before["data"] == {"a": "1", "b": "2"}, "fields of client-side apply are stuck")
     dry = shell.out("migrate", "cm", "old", "--client-side", "--dry-run")
     check(live() == before and ".data.b  (stuck" in dry and "1 of 1 objects would change" in dry, f"a dry run changes nothing: {dry}")
     undo = str(shell.folder / "undo.jsonl")
     out = shell.out("migrate", "cm", "old", "--client-side", "--undo-file", undo)
-    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"and tells exactly what happens: {out}")
+    check(dry.splitlines()[:-1] == out.splitlines()[:-2], f"and reports exactly what happens: {out}")
     after = live()
     check([(e["manager"], e["operation"]) for e in after["metadata"]["managedFields"]] == [("kubectl", "Apply")], f"one entry is left: {after['metadata']['managedFields']}")
-    check(after["data"] == before["data"] and "annotations" not in after["metadata"], "values stay, the annotation goes")
+    check(after["data"] == before["data"] and "annotations" not in after["metadata"], "values are kept, the annotation is removed")
     check("as it was" in shell.out("migrate", "--undo", undo), "undo")
     back = live()
     check([e["fieldsV1"] for e in back["metadata"]["managedFields"]] == [e["fieldsV1"] for e in before["metadata"]["managedFields"]] and back["metadata"]["annotations"] == before["metadata"]["annotations"],
-          "brings back entries and annotation")
+          "restores entries and annotation")
     status, out, err = shell.run("migrate", "--undo", undo)
-    check(status == 1 and "written since" in err, f"but not twice: {err}")
+    check(status == 1 and "written since" in err, f"but only once: {err}")
     shell.out("migrate", "cm", "old", "--client-side", "--undo-file", undo)
     shell.out("apply", "-f", "-", "--field-manager", "kubectl", stdin=new)
-    check(live()["data"] == {"a": "1"}, "now an apply removes what it leaves out")
+    check(live()["data"] == {"a": "1"}, "now an apply removes omitted fields")
 
 
 def lifecycle(shell):
@@ -537,9 +538,9 @@ def lifecycle(shell):
     status, out, err = shell.run("create", "-f", str(shell.folder / "c.yaml"))
     check(status == 1 and "c.yaml:1" in err and "already exists" in err, "create again")
     watch = subprocess.Popen([HOLDFAST, "get", "cm", "gone", "-w", "--output-watch-events"], stdout=subprocess.PIPE, text=True, env=shell.environment)
-    check(watch.stdout.readline().split() == ["EVENT", "NAME", "DATA", "AGE"] and watch.stdout.readline().startswith("ADDED"), "get -w shows what is there")
+    check(watch.stdout.readline().split() == ["EVENT", "NAME", "DATA", "AGE"] and watch.stdout.readline().startswith("ADDED"), "get -w shows existing objects")
     check(shell.out("delete", "cm", "gone") == 'configmap "gone" deleted from default namespace\n', "delete")
-    check(watch.stdout.readline().startswith("DELETED   gone"), "and what happens")
+    check(watch.stdout.readline().startswith("DELETED   gone"), "and changes")
     watch.kill()
     watch.wait()
     out = shell.out("top", "ownership", "configmaps")
@@ -552,7 +553,7 @@ def lifecycle(shell):
     done = edit("true")
     check(done.returncode == 0 and "cancelled" in done.stdout, "edit without a change")
     done = edit("sed -i 's/replicas: 4/replicas: -4/'")
-    check(done.returncode == 1 and "greater than or equal to 0" in done.stderr, f"edit that the server refuses: {done.stderr}")
+    check(done.returncode == 1 and "greater than or equal to 0" in done.stderr, f"edit that the server rejects: {done.stderr}")
     done = edit("false")
     check(done.returncode == 1 and "KUBE_EDITOR" in done.stderr, "an editor that fails")
     words = lambda *given: shell.out("__complete", *given).split()
@@ -562,7 +563,7 @@ def lifecycle(shell):
     check(words("get", "-n", "kube-public", "cm", "else") == ["elsewhere"] and words("-n=kube-public", "get", "cm", "else") == ["elsewhere"] and words("get", "cm", "else") == []
           and "cm/from-a" in words("delete", "cm/from") and "pods,deployments" in words("get", "pods,dep") and words("get", "-n", "kube-s") == ["kube-system"]
           and words("-n", "kube-s") == ["kube-system"] and words("get", "pods", "-o", "y") == ["yaml"] and words("explain", "deployments") == ["deployments"]
-          and words("apply", "-f", "") == [] and words("top", "o") == ["ownership"], "in the namespace that is given; of several kinds; of the values of flags")
+          and words("apply", "-f", "") == [] and words("top", "o") == ["ownership"], "in the given namespace; of several kinds; of flag values")
     as_shells = {"zsh": 'compdef() { :; }; compadd() { shift; print -- $*; }; source <(holdfast completion zsh); words=(holdfast get deploy w) CURRENT=4; _holdfast',
                  "fish": 'holdfast completion fish | source; complete -C "holdfast get deploy w"'}
     for name, script in as_shells.items():
@@ -571,10 +572,10 @@ def lifecycle(shell):
             print(f"skipped completion in {name}: it is not installed")
             continue
         done = subprocess.run([name, "-c", script], capture_output=True, text=True, env=dict(shell.environment, PATH=f"{pathlib.Path(HOLDFAST).resolve().parent}:{os.environ['PATH']}"))
-        check(done.stdout == "web\n", f"as {name} calls it: {done.stdout} {done.stderr}")
+        check(done.stdout == "web\n", f"as called by {name}: {done.stdout} {done.stderr}")
     done = subprocess.run(["bash", "-c", 'source <("$0" completion bash); COMP_WORDS=(holdfast get deploy w) COMP_CWORD=3; PATH=$(dirname $0):$PATH; _holdfast; echo $COMPREPLY', HOLDFAST],
                           capture_output=True, text=True, env=shell.environment)
-    check(done.stdout == "web\n" or pathlib.Path(HOLDFAST).name != "holdfast", f"as bash calls it: {done.stdout} {done.stderr}")
+    check(done.stdout == "web\n" or pathlib.Path(HOLDFAST).name != "holdfast", f"as called by bash: {done.stdout} {done.stderr}")
     shell.out("man", str(shell.folder / "man"))
     pages = {page.name for page in (shell.folder / "man").iterdir()}
     check({"holdfast.1", "holdfast-apply.1", "holdfast-top-ownership.1"} <= pages, f"man pages: {pages}")
@@ -583,15 +584,15 @@ def lifecycle(shell):
     sentences = [text for text in texts if text.endswith(".") and not text.endswith("...")]
     check(len(texts) > 200 and not sentences, f"help texts are phrases, without a period: {sentences}")
     status, out, err = shell.run("wait", "--for=delete", "ns/none")
-    check(status == 0, "wait for what is gone")
+    check(status == 0, "wait for an object that is gone")
 
 
 def connection(shell):
-    """kubectl's flags for the connection, also before the command."""
+    """kubectl's connection flags, also before the command."""
     check(shell.out("-n", "kube-system", "get", "sa", "-o", "name") == shell.out("get", "sa", "-o", "name", "-n", "kube-system"), "flags before the command")
-    check("services" in shell.out("--namespace=default", "top", "ownership") and "clusterroles" not in shell.out("-ndefault", "top", "ownership"), "also of a command of two words")
+    check("services" in shell.out("--namespace=default", "top", "ownership") and "clusterroles" not in shell.out("-ndefault", "top", "ownership"), "also for a command of two words")
     status, out, err = shell.run("-n", "x", "frobnicate")
-    check(status == 1 and 'unknown command "frobnicate"' in err, f"a command that is not there: {err}")
+    check(status == 1 and 'unknown command "frobnicate"' in err, f"an unknown command: {err}")
     config = pathlib.Path(shell.environment["KUBECONFIG"]).read_text()
     value = lambda key: re.search(key + r": (\S+)", config)[1]
     pem = lambda key: shell.file(key + ".pem", base64.b64decode(value(key)).decode())
@@ -610,7 +611,7 @@ def connection(shell):
 
 def unreachable(shell):
     status, out, err = shell.run("get", "ns", "-s", "https://127.0.0.1:1")
-    check(status == 1 and "cannot reach the server https://127.0.0.1:1" in err and "holdfast serve" in err, f"a server that is not there: {err}")
+    check(status == 1 and "cannot reach the server https://127.0.0.1:1" in err and "holdfast serve" in err, f"an unreachable server: {err}")
     lonely = dict(shell.environment)
     lonely.pop("KUBECONFIG")
     done = subprocess.run([HOLDFAST, "get", "ns"], capture_output=True, text=True, env=lonely)
@@ -626,11 +627,11 @@ def with_command(shell):
     check(done.returncode == 0 and done.stdout == "namespace/default\n", f"with: {done.stderr}")
     check(run("--", "sh", "-c", "exit 7").returncode == 7, "its exit status")
     check(run("--", "sh", "-c", "kill -KILL $$").returncode == 128 + 9, "and signal")
-    check(run("--", "/no/such/command").returncode == 127, "a command that is not there")
+    check(run("--", "/no/such/command").returncode == 127, "a command that does not exist")
     done = run("--", "sh", "-c", "echo $USE_EXISTING_CLUSTER; ls $KUBEBUILDER_ASSETS; sleep 1000 & echo $!")
     lines = done.stdout.split()
     check(lines[0] == "true" and "kube-apiserver" in lines, f"the environment of test suites: {lines}")
-    check(not pathlib.Path(f"/proc/{lines[-1]}").exists(), "what the command leaves behind is ended")
+    check(not pathlib.Path(f"/proc/{lines[-1]}").exists(), "processes left by the command are killed")
     crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"}, "spec": {
         "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [
             {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
@@ -645,14 +646,14 @@ def with_command(shell):
     for one in several:
         one.stdout.readline()
         one.send_signal(signal.SIGTERM)
-    check([one.wait(30) for one in several] == [9, 9, 9], "any number at once; signals are passed on")
+    check([one.wait(30) for one in several] == [9, 9, 9], "any number at once; signals are forwarded")
     check(list(temporary.iterdir()) == [], f"nothing is left behind: {list(temporary.iterdir())}")
     done = run("--keep", "--", "true")
-    check(len(list(temporary.iterdir())) == 1 and "kept" in done.stderr, "unless asked for")
+    check(len(list(temporary.iterdir())) == 1 and "kept" in done.stderr, "unless --keep is given")
 
 
 class Screen:
-    """What a terminal of some width shows of a program: a pty, and the few control sequences that we send."""
+    """The output of a program on a terminal of some width: a pty that understands the few control sequences that we use."""
 
     def __init__(self, shell, columns, *arguments, **more):
         pid, self.master = pty.fork()
@@ -681,7 +682,7 @@ class Screen:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def frames(self):
-        """Everything that was ever on the screen: what was overwritten has a line of its own."""
+        """Everything that was ever on the screen; overwritten text has its own lines."""
         return [line for part in self.data.replace("\r\n", "\n").split("\n") for line in part.split("\r\x1b[K") if line]
 
     def lines(self):
@@ -698,7 +699,7 @@ def terminal(shell):
     for columns in (80, 160):
         shell.run("delete", "cm", "screen", "--ignore-not-found")
         shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=configmap("screen", {"color": "red", "size": "3", "shape": "round"}))
-        file = shell.file("screen.yaml", configmap("screen", {"color": "blue", "size": "4", "shape": "square", "own": "mine"}))
+        shell.file("screen.yaml", configmap("screen", {"color": "blue", "size": "4", "shape": "square", "own": "mine"}))
         os.chdir(shell.folder)
         screen = Screen(shell, columns, "apply", "-f", "screen.yaml", "--field-manager", "bob")
         for path, key in ((".data.color", "t"), (".data.shape", "s"), (".data.size", "y")):
@@ -713,14 +714,14 @@ def terminal(shell):
         own = lambda lines: "\n".join(line for line in lines if "resourceVersion" not in line and "uid:" not in line)
         compare_screen(golden / f"blame_{columns}.txt", steady(own(screen.lines())))
 
-        # An editor that shows what it was given, makes a mistake first and corrects it then.
+        # An editor that prints its input, first makes a mistake and then corrects it.
         editor = shell.file("editor.sh", 'cat "$1"\nif grep -q "^# Error" "$1"; then sed -i "s/Color: 7/color: green/" "$1"; else sed -i "s/color: blue/Color: 7/" "$1"; fi\n')
         screen = Screen(shell, columns, "edit", "cm", "screen", KUBE_EDITOR=f"sh {editor}")
-        check(screen.end() == 0, f"{columns} columns: edit, refused and corrected")
+        check(screen.end() == 0, f"{columns} columns: edit, rejected and corrected")
         compare_screen(golden / f"edit_{columns}.txt", steady(own(screen.lines())))
-        check(json.loads(shell.out("get", "cm", "screen", "-o", "json"))["data"]["color"] == "green", "what was edited is stored")
+        check(json.loads(shell.out("get", "cm", "screen", "-o", "json"))["data"]["color"] == "green", "the edited object is stored")
 
-        # Paths that fit into 160 columns, and not into 80.
+        # Paths that fit into 160 columns, but not into 80.
         name = "many/a-folder-whose-name-is-long-enough-to-leave-no-room-for-the-rest-of-the-line/all.yaml"
         shell.file(name, "---\n".join(configmap(f"screen-{i}", {"a": "b"}) for i in range(3)))
         screen = Screen(shell, columns, "apply", "-f", name)
@@ -739,7 +740,7 @@ def terminal(shell):
 
 
 def compare_screen(path, text):
-    """With HOLDFAST_RECORD=1 what is shown becomes what shall be shown."""
+    """With HOLDFAST_RECORD=1, records the screen as the expected one."""
     text = re.sub(r"[ ]+│", " │", text)
     if os.environ.get("HOLDFAST_RECORD"):
         path.parent.mkdir(exist_ok=True)
@@ -761,7 +762,7 @@ def main():
     with Server(HOLDFAST) as server:
         run_parts(server, (declared_manager, connection, unreachable, with_command, *anywhere))
     if PEER is None:
-        print("skipped against kube-apiserver: it is not built here")
+        print("skipped with kube-apiserver: it is not available")
     else:
         with Peer(str(PEER)) as peer:
             print("=== kube-apiserver")

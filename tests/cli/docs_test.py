@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""docs_test.py HOLDFAST PAGE...: every shell block of these pages of docs/, run as written, each page with a fresh server.
+"""docs_test.py HOLDFAST PAGE...: runs every shell block of these pages of docs/ as written, each page with a new server.
 
-What stands behind ``` says what a block is:
+The text after ``` determines the type of a block:
   sh                   is run and must succeed
   sh fails             is run and must fail
-  sh needs TOOL        is run where TOOL is installed, and skipped with a message elsewhere
+  sh needs TOOL        is run if TOOL is installed, otherwise skipped with a message
   sh needs TOOL, fetches
                        the same, and fetches packages: if that fails, the tool's other blocks are skipped too
   LANGUAGE FILE        is written to FILE, for the commands that follow
@@ -26,7 +26,7 @@ HOLDFAST = pathlib.Path(sys.argv[1]).resolve()
 
 
 class Page:
-    """All blocks of a page share a server and a folder."""
+    """All blocks of a page share a server and a directory."""
 
     def __init__(self, folder, environment):
         self.folder, self.environment, self.unusable = pathlib.Path(folder), environment, {}
@@ -68,7 +68,7 @@ def run_page(name):
         bin = pathlib.Path(folder) / "bin"
         bin.mkdir()
         (bin / "holdfast").symlink_to(HOLDFAST)
-        # Rust's packages are compiled once per build tree, not once per run.
+        # Compile Rust packages once per build tree, not once per run.
         environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache",
                            CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs_test_cargo"))
         server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""stream_test.py HOLDFAST: `get` prints each page when it has come, and keeps none of it.
+"""stream_test.py HOLDFAST: `get` prints each page as it arrives, and does not keep it.
 
-The server here is made of a few answers: it sends the second page only when the first row of the first one was printed, and
-as many pages as a test asks for, so that nothing has to be timed."""
+The server is a stub: it sends the second page only after the first row of the first one was printed, and as many pages as
+the test needs, so that nothing depends on timing."""
 import http.server
 import json
 import os
@@ -78,12 +78,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 def peak_memory(pages, folder):
-    """Of a `get` of that many pages, in KiB, with what the server was asked for."""
+    """Peak memory in KiB of a `get` of that many pages, and the requests that the server received."""
     server = Pods(pages)
     process = subprocess.Popen([HOLDFAST, "get", "pods", "-A"], stdout=subprocess.PIPE, text=True, env=server.environment(folder))
     head, first = process.stdout.readline(), process.stdout.readline()
-    check(head.split() == ["NAMESPACE", "NAME", "TEXT"] and first.split()[1] == "pod-0-0", f"{pages} pages: rows are printed before the second page is there")
-    check(len(server.limits) <= 2, f"and at most one page is asked for ahead: {server.limits}")
+    check(head.split() == ["NAMESPACE", "NAME", "TEXT"] and first.split()[1] == "pod-0-0", f"{pages} pages: rows are printed before the second page has arrived")
+    check(len(server.limits) <= 2, f"and at most one page is requested ahead: {server.limits}")
     server.first_row_was_read.set()
     rows = 1 + sum(1 for _ in process.stdout)
     _, status, usage = os.wait4(process.pid, 0)
@@ -95,6 +95,6 @@ def peak_memory(pages, folder):
 
 with tempfile.TemporaryDirectory(prefix="holdfast-stream-") as folder:
     few, many = peak_memory(5, folder), peak_memory(60, folder)
-    # Fifty-five more pages are 40 MB more of JSON; what is left to the allocator's mood is far less.
-    check(many - few < 12 * 1024, f"twelve times as much needs no more memory: {few} KiB, {many} KiB")
+    # Fifty-five more pages are 40 MB more of JSON; variations of the allocator are far smaller.
+    check(many - few < 12 * 1024, f"twelve times as many pages need no more memory: {few} KiB, {many} KiB")
 finish()

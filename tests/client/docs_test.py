@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs what docs/cpp-client.md and docs/opting-out.md show: docs_test.py HOLDFAST COMPILER HEADERS
+"""Runs the examples in docs/cpp-client.md and docs/opting-out.md: docs_test.py HOLDFAST COMPILER HEADERS
 
-Commands are run as they stand, with a kubeconfig of a running server; pieces of C++ are compiled.
+Commands are run as written, with the kubeconfig of a running server; C++ snippets are compiled.
 """
 import os
 import pathlib
@@ -67,7 +67,7 @@ def main():
         functions = ""
         for page in PAGES:
             for number, code in enumerate(blocks(page, "cpp")):
-                # Each piece by itself; those that go on from `client` get one.
+                # Each snippet on its own; those that continue with `client` get one.
                 given = "" if "Result<Client> client" in code else "Result<Client> client = Client::connect();\n"
                 functions += f"void {page.stem.replace('-', '_')}_{number}() {{\n{given}{code}}}\n"
         compile_cpp(compiler, headers, folder, '#include "holdfast/apply/apps_v1.h"\n#include "holdfast/client/client.h"\n'

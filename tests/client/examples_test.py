@@ -5,18 +5,9 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
-from server import Kubectl, Server  # noqa: E402
-
-
-def eventually(condition, what):
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(what)
-        time.sleep(0.05)
+from server import Kubectl, Server, wait_until  # noqa: E402
 
 
 def site(replicas):
@@ -42,15 +33,15 @@ def main():
         running = subprocess.Popen([controller, "default"], env=environment)
         try:
             kubectl.run("apply", "--server-side", "-f", "-", stdin=site(3))
-            eventually(lambda: "shop" in kubectl.run("get", "deployments,services", "-o", "name", fails=None), "made")
-            eventually(lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None), "the service is made")
+            wait_until("made", lambda: "shop" in kubectl.run("get", "deployments,services", "-o", "name", fails=None))
+            wait_until("the service is created", lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None))
             assert kubectl.json("get", "deployment", "shop")["spec"]["replicas"] == 3
-            # The number is unset: the default comes back, and the controller owns that nothing is asked for.
+            # The number is unset: the default is restored, and the controller owns the unset field.
             kubectl.run("apply", "--server-side", "-f", "-", stdin=site(None))
-            eventually(lambda: kubectl.json("get", "deployment", "shop")["spec"]["replicas"] == 1, "replicas are unset")
-            # What somebody deletes comes back.
+            wait_until("replicas are unset", lambda: kubectl.json("get", "deployment", "shop")["spec"]["replicas"] == 1)
+            # A deleted object is recreated.
             kubectl.run("delete", "service", "shop")
-            eventually(lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None), "the service is back")
+            wait_until("the service is recreated", lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None))
             made = kubectl.json("get", "deployment", "shop", "--show-managed-fields")["metadata"]
             assert [entry["manager"] for entry in made["managedFields"] if entry["operation"] == "Apply"] == ["site-controller"]
         finally:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What goes wrong between the client and a server, and that the client's copy is right afterwards:
+"""Faults between the client and a server, after which the client's copy must be correct:
 
   faults_test.py HOLDFAST FOLLOW [PEER]
 
-PEER is a folder with kube-apiserver and etcd.
+PEER is a directory with kube-apiserver and etcd.
 """
 import http.server
 import json
@@ -30,7 +30,7 @@ PEER = sys.argv[3] if len(sys.argv) > 3 else None
 
 
 class Follower:
-    """The C++ informer in a process of its own."""
+    """The C++ informer in a separate process."""
 
     def __init__(self, kubeconfig, *arguments):
         self.process = subprocess.Popen([FOLLOW, *arguments], env=dict(os.environ, KUBECONFIG=str(kubeconfig)),
@@ -60,7 +60,7 @@ class Follower:
 
 
 class Script(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    """An API server of ConfigMaps in one namespace that misbehaves as it is told."""
+    """An API server for ConfigMaps in one namespace that misbehaves on demand."""
 
     daemon_threads = True
 
@@ -72,7 +72,7 @@ class Script(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.objects, self.events = {}, []
         self.faults = False         # Anything may happen to an answer.
         self.streaming_lists = True
-        self.tokens = None          # Those that are good; None: nobody is asked.
+        self.tokens = None          # Accepted tokens; None disables authentication.
         self.requests = 0
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -119,7 +119,7 @@ contexts: [{{name: x, context: {{cluster: x, user: x}}}}]
         self.server_close()
 
 
-# What a server says that has no aggregated discovery.
+# The response of a server without aggregated discovery.
 OLD_DISCOVERY = {
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
     "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def shown(self, item):
-        """This server knows the parameter, or not: another one each time, as behind a load balancer."""
+        """Alternates between a server with and one without the parameter, as behind a load balancer."""
         if self.knows and "drop=metadata.managedFields" in self.headers["Accept"]:
             return {**item, "metadata": {k: v for k, v in item["metadata"].items() if k != "managedFields"}}
         return item
@@ -219,12 +219,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 text = json.dumps({"type": kind, "object": self.shown(item)}, separators=(",", ":")) + "\n"
                 left -= 1
                 if left <= 0:
-                    # Cut in the middle of an event: nothing behind it may be believed.
+                    # Cut off in the middle of an event: the rest must be discarded.
                     self.chunk(text[:script.random.randrange(len(text))])
                     self.close_connection = True
                     return self.connection.close()
                 if script.faults and script.random.randrange(4) == 0:
-                    half = script.random.randrange(len(text))  # Slow: an event in two pieces.
+                    half = script.random.randrange(len(text))  # Slow: an event in two chunks.
                     if half:
                         self.chunk(text[:half])
                     time.sleep(0.01)
@@ -233,7 +233,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with script.lock:
                 script.lock.wait_for(lambda: script.version > first or script.oldest > first, timeout=1)
                 if script.oldest > first and not any(version > first for version, _, _ in script.events):
-                    return self.chunk("")  # The end of the watch; the next one is told that it is too late.
+                    return self.chunk("")  # End of the watch; the next one gets 410 Gone.
                 lines = [(kind, item) for version, kind, item in script.events if version > first]
                 first = script.version
 
@@ -271,7 +271,7 @@ def an_expired_version_means_a_new_list(folder):
         script.put("gone", "1")
         with Follower(script.kubeconfig(folder), "json") as follower:
             follower.until(same(script), "the first list")
-            with script.lock:  # While nobody looks: as if the client had slept.
+            with script.lock:  # While the client is disconnected, as if it had been suspended.
                 del script.objects["gone"]
                 script.objects["a"]["data"]["x"] = "2"
                 script.objects["a"]["metadata"]["resourceVersion"] = str(script.version + 1)
@@ -341,7 +341,7 @@ def a_server_that_is_killed_comes_back(_):
 
 
 def certificate(server, folder, seconds):
-    """A client certificate of the server's own CA that is good for that long, as (certificate, key) in files."""
+    """A client certificate of the server's CA that is valid for that long, as (certificate, key) files."""
     pki = server.data_dir / "pki"
     key, request, signed = (pathlib.Path(folder) / name for name in ("client.key", "client.csr", "client.crt.new"))
     run = lambda *command: subprocess.run(["openssl", *map(str, command)], check=True, capture_output=True)
@@ -349,7 +349,7 @@ def certificate(server, folder, seconds):
         run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key)
         run("req", "-new", "-key", key, "-subj", "/O=system:masters/CN=short-lived", "-out", request)
     end = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
-    # `openssl ca` is the one that takes an end in seconds.
+    # Only `openssl ca` accepts an end time in seconds.
     (pathlib.Path(folder) / "index").write_text("")
     (pathlib.Path(folder) / "serial").write_text(f"{random.randrange(1 << 40):012X}\n")
     (pathlib.Path(folder) / "ca.conf").write_text(f"""[ca]
@@ -369,7 +369,7 @@ extendedKeyUsage = clientAuth
 """)
     run("ca", "-batch", "-config", f"{folder}/ca.conf", "-cert", pki / "ca.crt", "-keyfile", pki / "ca.key", "-in", request,
         "-out", signed, "-notext", "-enddate", end)
-    signed.rename(pathlib.Path(folder) / "client.crt")  # Whole or not at all.
+    signed.rename(pathlib.Path(folder) / "client.crt")  # Atomically.
     return pathlib.Path(folder) / "client.crt", key
 
 
@@ -389,7 +389,7 @@ contexts: [{{name: x, context: {{cluster: x, user: x}}}}]
             time.sleep(5)
             kubectl.run("create", "configmap", "a", "--from-literal=x=1")
             certificate(server, folder, 600)
-            # Every new request needs a certificate that is still good.
+            # Every new request needs a valid certificate.
             port = server.url().rsplit(":", 1)[1]
             server.stop()
             server.flags = ["--listen", f"127.0.0.1:{port}"]
@@ -398,7 +398,7 @@ contexts: [{{name: x, context: {{cluster: x, user: x}}}}]
 
 
 class Switch(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """One address in front of several servers; whoever is connected when it is turned is cut off."""
+    """One address in front of several servers; switching it cuts off existing connections."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -486,9 +486,10 @@ def discovery_in_the_old_form(folder):
 
 
 def one_informer_on_two_kinds_of_servers(folder):
-    """Behind one address now Holdfast and now the real kube-apiserver, both on one etcd: one leaves managedFields out itself."""
+    """One address that alternates between Holdfast and the real kube-apiserver, both on one etcd: only Holdfast omits
+    managedFields itself."""
     if PEER is None:
-        print("skipped with the real kube-apiserver: it is not built here")
+        print("skipped with the real kube-apiserver: it is not available")
         return
     with Peer(PEER) as peer:
         tokens = pathlib.Path(peer.work.name) / "tokens.csv"
@@ -503,7 +504,7 @@ def one_informer_on_two_kinds_of_servers(folder):
                     with Follower(kubeconfig, encoding) as follower:
                         follower.until(lambda state: state["objects"].get(f"default/{encoding}") == "0", "the first list")
                         for turn in range(1, 7):
-                            # What happens while it is cut off, and what happens while it watches, written by either.
+                            # Changes while it is disconnected and while it watches, written through either server.
                             switch.turn(None)
                             writers[turn % 2].run("patch", "configmap", encoding, "--type=merge", "-p", json.dumps({"data": {"x": str(turn)}}))
                             switch.turn(ports[turn % 2])

@@ -1,5 +1,5 @@
-// Follows the ConfigMaps of a server for a test: answers each line on standard input with what it has, as one line of
-// JSON.
+// Runs an informer over the ConfigMaps of a server, for tests. Answers each line on standard input with its current
+// state, as one line of JSON.
 #include <cstdio>
 #include <iostream>
 #include <string>

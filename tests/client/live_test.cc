@@ -1,4 +1,5 @@
-// The client against a running server: KUBECONFIG says which. HOLDFAST_SERVER=1: it is Holdfast, which knows more.
+// The client against a running server: the one in KUBECONFIG. HOLDFAST_SERVER=1 if it is Holdfast, which has additional
+// features.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "apply/apps_v1.h"
+#include "base/test_folder.h"
 #include "client/client.h"
 
 namespace holdfast::client {
@@ -68,7 +70,7 @@ struct Space {
 class EveryEncoding : public ::testing::TestWithParam<Encoding> {};
 INSTANTIATE_TEST_SUITE_P(Live, EveryEncoding, ::testing::Values(Encoding::Json, Encoding::Cbor, Encoding::Protobuf));
 
-TEST_P(EveryEncoding, TheVerbs) {
+TEST_P(EveryEncoding, SupportsAllVerbs) {
   Client client = connect({.encoding = GetParam()});
   const Space space(client);
   const Api<> maps = space.maps();
@@ -197,13 +199,13 @@ TEST(Live, AppliedConditionsAreReadBack) {
   EXPECT_EQ(status.items_at("status", "conditions")[0].text_at("type"), "Ready");
   EXPECT_EQ(status.items_at("status", "conditions")[0].text_at("reason"), "Tested");
   EXPECT_FALSE(status.find("spec"));
-  // Through the object itself that manager has applied nothing.
+  // That manager has applied nothing through the main resource.
   const auto none = apps_v1::extract_deployment(*applied, "status-writer");
   ASSERT_TRUE(none) << none.error().message;
   EXPECT_FALSE(*none);
 }
 
-TEST_P(EveryEncoding, AWatchTellsWhatHappens) {
+TEST_P(EveryEncoding, WatchReportsChanges) {
   Client client = connect({.encoding = GetParam()});
   const Space space(client);
   Result<Object> first = space.put("a", "1");
@@ -224,14 +226,14 @@ TEST_P(EveryEncoding, AWatchTellsWhatHappens) {
   EXPECT_FALSE(watch->next().wait());
 }
 
-// --- Opting out: the answers are the same whether the server knows how or not.
+// --- Opting out: results are the same whether the server supports it or not
 
 void expect_stripped(const Value& object) {
   EXPECT_FALSE(object.get("metadata", "managedFields")) << codec::encode_json(object);
   EXPECT_TRUE(object.get("metadata", "name"));
 }
 
-TEST_P(EveryEncoding, WhoOptsOutNeverSeesManagedFields) {
+TEST_P(EveryEncoding, OptingOutRemovesManagedFields) {
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .encoding = GetParam()});
   Client plain = connect({.encoding = GetParam()});
   const Space space(client);
@@ -246,7 +248,7 @@ TEST_P(EveryEncoding, WhoOptsOutNeverSeesManagedFields) {
   Result<Watch> watch = space.maps().watch({.field_selector = "metadata.name=a", .send_initial_events = true}).wait();
   ASSERT_TRUE(watch) << watch.error().message;
   expect_stripped((*watch->next().wait())->object.root());
-  // Writing back what was read keeps who owns what.
+  // Writing back what was read preserves ownership.
   Result<Object> read = space.maps().get("a").wait();
   EXPECT_TRUE(space.maps().update(read->root()).wait());
   EXPECT_TRUE(
@@ -261,7 +263,7 @@ TEST_P(EveryEncoding, WhoOptsOutNeverSeesManagedFields) {
   EXPECT_FALSE(deployment_gone->root().get("metadata", "managedFields"));
 }
 
-TEST_P(EveryEncoding, MetadataAloneComesWithoutManagedFieldsToo) {
+TEST_P(EveryEncoding, MetadataOnlyOmitsManagedFields) {
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .encoding = GetParam()});
   const Space space(client);
   ASSERT_TRUE(space.put("a", "1"));
@@ -293,7 +295,7 @@ TEST_P(EveryEncoding, MetadataAloneComesWithoutManagedFieldsToo) {
   expect_metadata(followed->get().root());
 }
 
-// A typo is not lost on the way, whatever bodies are written in.
+// A misspelled field reaches the server in every encoding.
 TEST_P(EveryEncoding, UnknownFieldsReachTheServer) {
   Client client = connect({.encoding = GetParam()});
   const Space space(client);
@@ -307,7 +309,7 @@ TEST_P(EveryEncoding, UnknownFieldsReachTheServer) {
   EXPECT_THAT(made.error().message, HasSubstr("unknown field \"dta\""));
 }
 
-TEST(Live, WithTheGateOffTheListOfFieldsIsNotThere) {
+TEST(Live, GateOffIgnoresTheListOfFields) {
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .opt_out_gate = false});
   const Space space(client);
   EXPECT_TRUE(space.put("a", "1")->root().get("metadata", "managedFields"));
@@ -320,7 +322,7 @@ INSTANTIATE_TEST_SUITE_P(Live, EveryInformer,
                          ::testing::Combine(::testing::Values(Encoding::Json, Encoding::Cbor, Encoding::Protobuf),
                                             ::testing::Bool()));
 
-TEST_P(EveryInformer, FollowsTheServer) {
+TEST_P(EveryInformer, TracksTheServer) {
   Client client = connect();
   const Space space(client);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(space.put("m" + std::to_string(i), "0"));
@@ -357,7 +359,7 @@ TEST_P(EveryInformer, FollowsTheServer) {
   EXPECT_TRUE(status.last_error.empty()) << status.last_error;
 }
 
-TEST(Live, InformersAreSharedPackedAndReduced) {
+TEST(Live, InformersAreSharedCompressedAndReduced) {
   Client client = connect();
   const Space space(client);
   const std::string text(300, 'q');
@@ -376,14 +378,14 @@ TEST(Live, InformersAreSharedPackedAndReduced) {
   EXPECT_EQ(reduced->get(space.name + "/m7")->get().name(), "m7");
 }
 
-// --- What is built on them
+// --- Controllers and leader election
 
-Task<Result<Again>> copy_value(const Client& client, std::string space, std::shared_ptr<Informer> informer,
-                               std::string key) {
+Task<Result<ReconcileResult>> copy_value(const Client& client, std::string space, std::shared_ptr<Informer> informer,
+                                         std::string key) {
   const std::optional<Stored> stored = informer->get(key);
-  if (!stored) co_return Again{};
+  if (!stored) co_return ReconcileResult{};
   const Object object = stored->get();
-  if (!object.name().starts_with("in-")) co_return Again{};
+  if (!object.name().starts_with("in-")) co_return ReconcileResult{};
   Arena arena;
   const std::string body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"out-)" +
                            std::string(object.name()) + R"("},"data":{"x":")" +
@@ -391,10 +393,10 @@ Task<Result<Again>> copy_value(const Client& client, std::string space, std::sha
   Result<Value> config = codec::decode_json(arena, body);
   Result<Object> applied = co_await client.api(builtin("v1", "ConfigMap"), space).apply(*config, {.force = true});
   if (!applied) co_return applied.take_error();
-  co_return Again{};
+  co_return ReconcileResult{};
 }
 
-TEST(Live, AControllerBringsTheWorldInLine) {
+TEST(Live, ControllerReconciles) {
   Client client = connect(controller_options("copier"));
   const Space space(client);
   std::shared_ptr<Informer> informer;
@@ -416,7 +418,7 @@ TEST(Live, AControllerBringsTheWorldInLine) {
   controller.stop();
 }
 
-TEST(Live, OneOfTwoLeadsAndTheOtherTakesOver) {
+TEST(Live, LeadershipMovesToTheOtherCandidate) {
   Client client = connect();
   const Space space(client);
   LeaderOptions options{.space = space.name, .name = "l", .identity = "a", .retry_period = 50ms};
@@ -435,10 +437,10 @@ TEST(Live, OneOfTwoLeadsAndTheOtherTakesOver) {
   EXPECT_EQ(led_by_b, 1);
 }
 
-TEST(Live, DiscoveryIsKeptOnDisk) {
-  const std::string folder = std::filesystem::temp_directory_path() / ("discovery-" + std::to_string(getpid()));
+TEST(Live, DiscoveryIsCachedOnDisk) {
+  const TestFolder folder;
   {
-    Client client = connect({.cache_folder = folder});
+    Client client = connect({.cache_folder = folder.path()});
     Result<Resource> found = client.find("deploy").wait();
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_EQ(*found, builtin("apps/v1", "Deployment"));
@@ -446,15 +448,14 @@ TEST(Live, DiscoveryIsKeptOnDisk) {
     EXPECT_EQ(client.find("leases.coordination.k8s.io").wait()->kind, "Lease");
     EXPECT_EQ(client.find("nonsense").wait().error().code, 404);
   }
-  EXPECT_FALSE(std::filesystem::is_empty(folder));
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
   {
-    Client client = connect({.cache_folder = folder});
+    Client client = connect({.cache_folder = folder.path()});
     EXPECT_TRUE(client.find("deploy").wait());
   }
-  std::filesystem::remove_all(folder);
 }
 
-TEST(Live, MarkersGoOnlyToServersThatUnderstandThem) {
+TEST(Live, MarkersAreSentOnlyToServersThatSupportThem) {
   Client client = connect();
   const Space space(client);
   EXPECT_TRUE(space.put("a", "1"));
@@ -467,7 +468,7 @@ TEST(Live, MarkersGoOnlyToServersThatUnderstandThem) {
                   R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":{"k8s_io__value":"unset"}}})"),
               {.force = true})
           .wait();
-  Result<bool> understood = client.understands_unset().wait();
+  Result<bool> understood = client.supports_unset().wait();
   ASSERT_TRUE(understood) << understood.error().message;
   EXPECT_FALSE(*understood && !is_holdfast());
   if (*understood) {
@@ -475,7 +476,7 @@ TEST(Live, MarkersGoOnlyToServersThatUnderstandThem) {
     EXPECT_EQ(unset->root().get("data", "x"), nullptr);
   } else {
     ASSERT_FALSE(unset);
-    EXPECT_THAT(unset.error().message, HasSubstr("does not understand unset markers"));
+    EXPECT_THAT(unset.error().message, HasSubstr("does not support unset markers"));
     EXPECT_EQ(space.maps().get("a").wait()->root().text_at("data", "x"), "1");
   }
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The C++ client (live_test.cc) against Holdfast and, where it is built, against the real kube-apiserver:
+"""The C++ client (live_test.cc) against Holdfast and, if available, the real kube-apiserver:
 
   live_test.py HOLDFAST LIVE_TEST [PEER]
 
-PEER is a folder with kube-apiserver and etcd.
+PEER is a directory with kube-apiserver and etcd.
 """
 import os
 import pathlib
@@ -29,5 +29,5 @@ if __name__ == "__main__":
         with Peer(sys.argv[3]) as peer:
             failed |= run(program, peer.kubeconfig)
     else:
-        print("skipped against the real kube-apiserver: it is not built here")
+        print("skipped with the real kube-apiserver: it is not available")
     sys.exit(failed)

@@ -1,18 +1,15 @@
-"""The real kube-apiserver on an etcd of its own, for one test: `with Peer(FOLDER) as peer:`, peer.kubeconfig is a path."""
+"""The real kube-apiserver on its own etcd, for one test: `with Peer(FOLDER) as peer:`, peer.kubeconfig is a path."""
 import pathlib
-import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients"))
+from server import free_port  # noqa: E402
 
 
 class Peer:

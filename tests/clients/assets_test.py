@@ -1,37 +1,21 @@
 #!/usr/bin/env python3
-"""`holdfast envtest-assets` as a test framework uses what it makes: assets_test.py BINARY"""
+"""The output of `holdfast envtest-assets` as used by test frameworks: assets_test.py BINARY"""
 import concurrent.futures
 import http.client
 import json
 import os
 import pathlib
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server import Server
+from server import Server, free_port, wait_until
 
 BINARY = None
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait(what, check):
-    end = time.monotonic() + 120
-    while not check():
-        if time.monotonic() > end:
-            raise AssertionError(what)
-        time.sleep(0.01)
 
 
 class ControlPlane:
@@ -51,13 +35,13 @@ class ControlPlane:
             etcd = [f"--advertise-client-urls=http://127.0.0.1:{self.client}", f"--data-dir={data}", f"--listen-client-urls=http://127.0.0.1:{self.client}",
                     f"--listen-peer-urls=http://127.0.0.1:{free_port()}", "--unsafe-no-fsync=true"]
         self.etcd = run("etcd", *etcd)
-        wait("no health", lambda: self.health() == 200)
+        wait_until("etcd is healthy", lambda: self.health() == 200, 120)
         (self.folder / "tokens").write_text('admin-token,admin,admin,"system:masters"\n')
         self.apiserver = run("kube-apiserver", "--allow-privileged=true", "--authorization-mode=RBAC", "--bind-address=127.0.0.1",
                              f"--cert-dir={certs}", "--disable-admission-plugins=ServiceAccount",
                              f"--etcd-servers=http://127.0.0.1:{self.client}", f"--secure-port={self.port}",
                              "--service-cluster-ip-range=10.0.0.0/24", f"--token-auth-file={self.folder / 'tokens'}", *flags)
-        wait("not healthy: " + self.text(), lambda: self.get("/healthz")[0] == 200)
+        wait_until("kube-apiserver is healthy", lambda: self.get("/healthz")[0] == 200, 120)
 
     def text(self):
         return (self.folder / "log").read_text(errors="replace")[-3000:]
@@ -108,7 +92,7 @@ class AssetsTest(unittest.TestCase):
     def run_asset(self, name, *arguments):
         return subprocess.run([self.assets / name, *arguments], text=True, capture_output=True, timeout=20, check=False)
 
-    def test_making_them_again_changes_nothing(self):
+    def test_creating_assets_again_changes_nothing(self):
         done = subprocess.run([BINARY, "envtest-assets", self.assets], text=True, capture_output=True, check=True)
         self.assertEqual(done.stdout, f"export KUBEBUILDER_ASSETS={self.assets}\nexport KUBE_API_TEST_DIR={self.assets}\n")
         versions = list((pathlib.Path(self.assets) / "k8s").iterdir())
@@ -118,14 +102,14 @@ class AssetsTest(unittest.TestCase):
 
     def test_copies_are_regular_files(self):
         folder = pathlib.Path(self.folder.name) / "copies"
-        for _ in range(2):  # The second time over the first.
+        for _ in range(2):  # The second time overwrites the first.
             subprocess.run([BINARY, "envtest-assets", "--copy", folder], check=True, stdout=subprocess.DEVNULL)
         for name in ("kube-apiserver", "etcd"):
             self.assertTrue((folder / name).is_file() and not (folder / name).is_symlink(), name)
         done = subprocess.run([folder / "kube-apiserver", "--version"], text=True, capture_output=True, timeout=20, check=True)
         self.assertRegex(done.stdout, r"^Kubernetes v1\.36\.")
 
-    def test_help_is_what_the_framework_looks_for(self):
+    def test_help_contains_what_frameworks_look_for(self):
         etcd = self.run_asset("etcd", "--help")
         self.assertEqual(etcd.returncode, 0)
         self.assertRegex(etcd.stdout, r"(?m)^\s*--unsafe-no-fsync\b")
@@ -135,14 +119,12 @@ class AssetsTest(unittest.TestCase):
         self.assertNotIn("--insecure-port", apiserver.stdout)
         self.assertRegex(self.run_asset("kube-apiserver", "--version").stdout, r"^Kubernetes v1\.36\.")
 
-    def test_an_unknown_flag_is_refused_in_its_words(self):
+    def test_unknown_flags_are_rejected_as_by_kube_apiserver(self):
         for arguments, message in ((["--no-such-flag=1"], "unknown flag: --no-such-flag"),
                                    (["--runtime-config"], "flag needs an argument: --runtime-config"),
                                    (["--authentication-config=/a"], "--authentication-config=/a is not supported by Holdfast"),
                                    (["--audit-log-format", "legacy"],
                                     "--audit-log-format=legacy is not supported by Holdfast; only json is"),
-                                   (["--service-account-signing-endpoint=/s"],
-                                    "--service-account-signing-endpoint=/s is not supported by Holdfast"),
                                    (["--runtime-config=batch/v1=false"], "--runtime-config batch/v1=false is not "
                                     "supported by Holdfast: versions cannot be turned off"),
                                    (["--runtime-config=apps/v1,batch/v2alpha1"], "--runtime-config batch/v2alpha1 is not "
@@ -150,6 +132,12 @@ class AssetsTest(unittest.TestCase):
                                    (["serve"], 'unknown command "serve" for "kube-apiserver"')):
             done = self.run_asset("kube-apiserver", *arguments)
             self.assertEqual((done.returncode, done.stderr), (1, f"Error: {message}\n"))
+
+    def test_flags_that_exclude_each_other_are_refused_in_its_words(self):
+        done = self.run_asset("kube-apiserver", "--etcd-servers=http://127.0.0.1:1", "--cert-dir", str(self.assets / "certs"),
+                              "--service-account-signing-endpoint=/s", "--service-account-key-file=/k")
+        self.assertEqual((done.returncode, done.stderr), (1, "holdfast: can't set `--service-account-signing-key-file` and/or `--service-account-key-file` "
+                                                             "with `--service-account-signing-endpoint` (They are mutually exclusive)\n"))
 
     def test_data_survives_a_restart_and_no_controller_runs(self):
         with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
@@ -164,13 +152,13 @@ class AssetsTest(unittest.TestCase):
             self.assertEqual(plane.get("/api/v1/namespaces/kept/serviceaccounts/default", token="admin-token")[0], 404)
             plane.stop()
 
-    def test_every_way_to_start_runs_beside_the_others(self):
+    def test_all_ways_to_start_run_concurrently(self):
         """Two of kube-api-test, two of envtest with KUBEBUILDER_ASSETS, and a server for USE_EXISTING_CLUSTER: each has its own objects."""
         configmaps = "/api/v1/namespaces/default/configmaps"
 
         def write_and_list(name, get):
             body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
-            wait(f"{name}: not created", lambda: get(configmaps, "POST", body, "admin-token")[0] in (201, 409))
+            wait_until(f"{name}: an object is created", lambda: get(configmaps, "POST", body, "admin-token")[0] in (201, 409))
             code, listed = get(configmaps, token="admin-token")
             return code, [item["metadata"]["name"] for item in json.loads(listed)["items"] if item["metadata"]["name"] != "kube-root-ca.crt"]
 

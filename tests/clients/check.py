@@ -1,4 +1,4 @@
-"""Checks for tests that are scripts: a failed one is printed and counted, and the test continues."""
+"""Checks for tests that are scripts: a failure is printed and counted, and the test continues."""
 import json
 import sys
 
@@ -7,7 +7,7 @@ checks = 0
 
 
 def check(condition, what, shown=None):
-    """`what` says what should be so; `shown` is a value to print beside it."""
+    """`what` describes the expectation; `shown` is a value to print with it."""
     global checks
     checks += 1
     if not condition:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The embedded controllers, each through kubectl, against a server that this test starts: controllers_test.py BINARY"""
+"""The embedded controllers, tested through kubectl against a server started here: controllers_test.py BINARY"""
 import concurrent.futures
 import datetime
 import json
@@ -12,7 +12,7 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server import Connection, Kubectl, Server  # noqa: E402
+from server import Connection, Kubectl, Server, wait_until  # noqa: E402
 
 BINARY = None
 
@@ -56,7 +56,7 @@ class Story(unittest.TestCase):
         return self.kubectl.json("-n", self.ns, *arguments)
 
     def make(self, *objects):
-        """Creates them and returns them as they are now."""
+        """Creates objects and returns them as stored."""
         self.k("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         return [self.get(o["kind"], o["metadata"]["name"]) for o in objects]
 
@@ -65,13 +65,6 @@ class Story(unittest.TestCase):
 
     def there(self, kind, name):
         return self.k("get", kind, name, "--ignore-not-found", "-o", "name").strip() != ""
-
-    def wait(self, what, check, seconds=60):
-        end = time.monotonic() + seconds
-        while not check():
-            if time.monotonic() > end:
-                self.fail(what)
-            time.sleep(0.02)
 
     def stays(self, check, seconds=0.5):
         end = time.monotonic() + seconds
@@ -92,71 +85,71 @@ def reference(owner, block=None):
 
 
 class GarbageCollection(Story):
-    def test_background_takes_children_and_grandchildren(self):
+    def test_background_deletes_children_and_grandchildren(self):
         [owner] = self.make(config_map("owner"))
         [child] = self.make(config_map("child", owner))
         self.make(config_map("grandchild", child), config_map("stranger"))
         self.k("delete", "configmap", "owner")
-        self.wait("the child stayed", lambda: not self.there("configmap", "child"))
-        self.wait("the grandchild stayed", lambda: not self.there("configmap", "grandchild"))
+        wait_until("the child stayed", lambda: not self.there("configmap", "child"))
+        wait_until("the grandchild stayed", lambda: not self.there("configmap", "grandchild"))
         self.assertTrue(self.there("configmap", "stranger"))
 
-    def test_foreground_waits_for_those_that_block(self):
+    def test_foreground_waits_for_blocking_dependents(self):
         [owner] = self.make(config_map("owner"))
         self.make(config_map("held", owner, block=True, finalizers=["example.com/hold"]), config_map("loose", owner))
         self.k("delete", "configmap", "owner", "--cascade=foreground", "--wait=false")
-        self.wait("the loose one stayed", lambda: not self.there("configmap", "loose"))
-        self.wait("the held one is not deleted", lambda: "deletionTimestamp" in self.get("configmap", "held")["metadata"])
+        wait_until("the loose one stayed", lambda: not self.there("configmap", "loose"))
+        wait_until("the held one is not deleted", lambda: "deletionTimestamp" in self.get("configmap", "held")["metadata"])
         self.stays(lambda: self.get("configmap", "owner")["metadata"]["finalizers"] == ["foregroundDeletion"])
         self.k("patch", "configmap", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
-        self.wait("the owner stayed", lambda: not self.there("configmap", "owner"))
+        wait_until("the owner stayed", lambda: not self.there("configmap", "owner"))
 
-    def test_foreground_goes_down_the_whole_tree_and_through_circles(self):
+    def test_foreground_handles_deep_trees_and_cycles(self):
         [owner] = self.make(config_map("owner"))
         [child] = self.make(config_map("child", owner, block=True))
         [grandchild] = self.make(config_map("grandchild", child, block=True))
         self.k("patch", "configmap", "owner", "--type=merge", "-p", json.dumps({"metadata": {"ownerReferences": [reference(grandchild, True)]}}))
         self.k("delete", "configmap", "owner", "--cascade=foreground", "--wait=false")
         for name in ("grandchild", "child", "owner"):
-            self.wait(f"{name} stayed", lambda: not self.there("configmap", name))
+            wait_until(f"{name} stayed", lambda: not self.there("configmap", name))
 
-    def test_orphan_lets_go_first(self):
+    def test_orphan_removes_owner_references_first(self):
         [owner, other] = self.make(config_map("owner"), config_map("other"))
         self.make(config_map("child", owner), config_map("shared", owner, other))
         self.k("delete", "configmap", "owner", "--cascade=orphan")
         self.assertNotIn("ownerReferences", self.get("configmap", "child")["metadata"])
         self.assertEqual(self.get("configmap", "shared")["metadata"]["ownerReferences"], [reference(other)])
 
-    def test_an_owner_that_is_left_keeps_it(self):
+    def test_a_remaining_owner_keeps_the_dependent(self):
         [first, second] = self.make(config_map("first"), config_map("second"))
         self.make(config_map("child", first, second))
         self.k("delete", "configmap", "first")
-        self.wait("the reference stayed", lambda: self.get("configmap", "child")["metadata"]["ownerReferences"] == [reference(second)])
+        wait_until("the reference stayed", lambda: self.get("configmap", "child")["metadata"]["ownerReferences"] == [reference(second)])
         self.k("delete", "configmap", "second")
-        self.wait("the child stayed", lambda: not self.there("configmap", "child"))
+        wait_until("the child stayed", lambda: not self.there("configmap", "child"))
 
-    def test_owners_that_are_not_there_own_nothing(self):
+    def test_dependents_of_missing_owners_are_collected(self):
         [owner] = self.make(config_map("owner"))
         gone = {**owner, "metadata": {**owner["metadata"], "uid": str(uuid.uuid4())}}
         self.k("create", "-f", "-", stdin=json.dumps(config_map("of-another-uid", gone)))
         nameless = {**gone, "metadata": {"name": "never", "uid": str(uuid.uuid4())}}
         self.k("create", "-f", "-", stdin=json.dumps(config_map("of-nobody", nameless)))
-        self.wait("another uid counted", lambda: not self.there("configmap", "of-another-uid"))
-        self.wait("nobody counted", lambda: not self.there("configmap", "of-nobody"))
+        wait_until("another uid counted", lambda: not self.there("configmap", "of-another-uid"))
+        wait_until("nobody counted", lambda: not self.there("configmap", "of-nobody"))
         self.assertTrue(self.there("configmap", "owner"))
 
-    def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(self):
+    def test_cross_namespace_owners_count_as_missing_and_cause_an_event(self):
         [owner] = self.make(config_map("owner"))
         far = "far-" + self.ns
         self.kubectl.run("create", "namespace", far)
         self.kubectl.run("-n", far, "create", "-f", "-", stdin=json.dumps(config_map("child", owner)))
-        self.wait("it stayed", lambda: self.kubectl.run("-n", far, "get", "configmap", "child", "--ignore-not-found") == "")
+        wait_until("it stayed", lambda: self.kubectl.run("-n", far, "get", "configmap", "child", "--ignore-not-found") == "")
         events = self.kubectl.json("-n", far, "get", "events")["items"]
         self.assertEqual([(e["reason"], e["type"]) for e in events], [("OwnerRefInvalidNamespace", "Warning")])
         self.assertEqual(events[0]["message"], f'ownerRef [v1/ConfigMap, namespace: {far}, name: owner, uid: '
                                                f'{owner["metadata"]["uid"]}] does not exist in namespace "{far}"')
 
-    def test_what_has_cluster_scope_is_never_collected_for_a_namespaced_owner(self):
+    def test_cluster_scoped_objects_are_never_collected_for_a_namespaced_owner(self):
         [owner] = self.make(config_map("owner"))
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": self.ns, "ownerReferences": [reference(owner)]}, "rules": []}
@@ -173,16 +166,16 @@ class GarbageCollection(Story):
         self.make(config_map("bottom", middle, block=True))
         self.k("delete", "widget", "top", "--cascade=foreground")
         for kind, name in (("widget", "middle"), ("configmap", "bottom"), ("widget", "top")):
-            self.wait(f"{name} stayed", lambda: not self.there(kind, name))
+            wait_until(f"{name} stayed", lambda: not self.there(kind, name))
 
-    def test_owners_of_kinds_that_come_later_are_waited_for(self):
+    def test_owners_of_kinds_defined_later_are_waited_for(self):
         plural = "late" + uuid.uuid4().hex[:6]
         owner = {"apiVersion": f"{plural}.example.com/v1", "kind": "Late", "metadata": {"name": "x", "uid": str(uuid.uuid4())}}
         self.k("create", "-f", "-", stdin=json.dumps(config_map("child", owner)))
         self.stays(lambda: self.there("configmap", "child"))
         self.k("apply", "-f", "-", stdin=WIDGETS.replace("widgets.stories.example.com", f"{plural}.{plural}.example.com")
                   .replace("stories.example.com", f"{plural}.example.com").replace("kind: Widget, plural: widgets", f"kind: Late, plural: {plural}"))
-        self.wait("it stayed", lambda: not self.there("configmap", "child"))
+        wait_until("it stayed", lambda: not self.there("configmap", "child"))
 
 
 def pod(name, **requests):
@@ -195,7 +188,7 @@ class Quotas(Story):
     def quota(self, hard, **spec):
         self.k("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
                                                       "spec": {"hard": hard, **spec}}))
-        self.wait("not counted", lambda: "used" in self.get("quota", "q").get("status", {}))
+        wait_until("not counted", lambda: "used" in self.get("quota", "q").get("status", {}))
 
     def used(self):
         return self.get("quota", "q")["status"]["used"]
@@ -203,8 +196,8 @@ class Quotas(Story):
     def create(self, object, **more):
         return self.k("create", "-f", "-", stdin=json.dumps(object), **more)
 
-    def test_pods_are_refused_in_kubernetes_words_and_room_comes_back(self):
-        self.wait("no service account", lambda: self.there("serviceaccount", "default"))
+    def test_pods_over_quota_are_rejected_and_usage_is_released(self):
+        wait_until("no service account", lambda: self.there("serviceaccount", "default"))
         self.quota({"pods": "2", "requests.cpu": "1", "limits.memory": "1Gi"})
         self.assertEqual(self.get("quota", "q")["status"], {"hard": {"pods": "2", "requests.cpu": "1", "limits.memory": "1Gi"},
                                                             "used": {"pods": "0", "requests.cpu": "0", "limits.memory": "0"}})
@@ -215,22 +208,22 @@ class Quotas(Story):
         self.assertIn('pods "b" is forbidden: failed quota: q: must specify limits.memory for: c; requests.cpu for: c',
                       self.create(pod("b"), fails=True))
         self.k("delete", "pod", "a", "--grace-period=0", "--force")
-        self.wait("still used", lambda: self.used() == {"pods": "0", "requests.cpu": "0", "limits.memory": "0"})
+        wait_until("still used", lambda: self.used() == {"pods": "0", "requests.cpu": "0", "limits.memory": "0"})
         self.create(pod("b", cpu="600m", memory="1Mi"))
 
-    def test_what_is_there_before_is_counted_and_failed_writes_are_not(self):
+    def test_existing_objects_are_counted_and_failed_writes_are_not(self):
         self.make(config_map("one"))
-        self.wait("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
+        wait_until("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
         self.quota({"count/configmaps": "3", "count/widgets.stories.example.com": "1", "services.nodeports": "1"})
         self.assertEqual(self.used()["count/configmaps"], "2")
         self.create(config_map("one"), fails=True)
-        self.wait("the failed write still counts", lambda: self.used()["count/configmaps"] == "2")
+        wait_until("the failed write still counts", lambda: self.used()["count/configmaps"] == "2")
         self.create(config_map("two"))
         self.assertIn("exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3",
                       self.create(config_map("three"), fails=True))
         self.k("apply", "-f", "-", stdin=WIDGETS)
         self.kubectl.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
-        self.wait("not counted", lambda: "count/widgets.stories.example.com" in self.used())
+        wait_until("not counted", lambda: "count/widgets.stories.example.com" in self.used())
         widget = {"apiVersion": "stories.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
         self.create(widget)
         self.assertIn('widgets.stories.example.com "b" is forbidden: exceeded quota: q, requested: count/widgets.stories.example.com=1',
@@ -239,13 +232,13 @@ class Quotas(Story):
         self.assertIn('services "s" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1',
                       self.k("patch", "service", "s", "-p", '{"spec":{"type":"NodePort"}}', fails=True))
 
-    def test_scopes_choose_the_pods(self):
-        self.wait("no service account", lambda: self.there("serviceaccount", "default"))
+    def test_scopes_select_pods(self):
+        wait_until("no service account", lambda: self.there("serviceaccount", "default"))
         self.quota({"pods": "0"}, scopes=["BestEffort"])
         self.create(pod("a", cpu="1", memory="1Mi"))
         self.assertIn("exceeded quota: q, requested: pods=1", self.create(pod("b"), fails=True))
 
-    def test_many_at_once_never_exceed(self):
+    def test_concurrent_writes_never_exceed_a_quota(self):
         self.quota({"count/secrets": "10"})
         body = lambda i: json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"s{i}"}})
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -261,15 +254,15 @@ class Quotas(Story):
 class Expiry(Story):
     flags = ("--event-ttl=2s",)
 
-    def test_events_go_by_themselves(self):
+    def test_events_expire(self):
         event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": self.ns}, "reason": "Test"}
         self.k("create", "-f", "-", stdin=json.dumps(event))
         newer = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "f"}, "regarding": {"namespace": self.ns}, "reason": "Test",
                  "eventTime": "2026-01-01T00:00:00.000000Z", "action": "Wait", "reportingController": "t/t", "reportingInstance": "t", "type": "Normal"}
         self.k("create", "-f", "-", stdin=json.dumps(newer))
-        self.wait("the events stayed", lambda: self.json("get", "events")["items"] == [])
+        wait_until("the events stayed", lambda: self.json("get", "events")["items"] == [])
 
-    def test_leases_of_servers_that_are_gone_are_cleaned_up(self):
+    def test_leases_of_stopped_servers_are_deleted(self):
         lease = lambda name, renewed: {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
             "name": name, "namespace": "kube-system", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": 3600, "renewTime": renewed}}
@@ -279,11 +272,11 @@ class Expiry(Story):
         self.server.start()
         type(self).kubectl = Kubectl(self.server.kubeconfig, self.cache.name)
         leases = lambda: [l["metadata"]["name"] for l in self.kubectl.json("-n", "kube-system", "get", "leases")["items"]]
-        self.wait("it stayed", lambda: "apiserver-old" not in leases())
+        wait_until("it stayed", lambda: "apiserver-old" not in leases())
         self.assertIn("apiserver-new", leases())
 
 
-class Resting(Story):
+class PausedControllers(Story):
     def lease(self, seconds_ago):
         now = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds_ago)
         return json.dumps({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -291,15 +284,15 @@ class Resting(Story):
                            "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15,
                                     "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}})
 
-    def test_controllers_rest_while_a_controller_manager_holds_its_lease(self):
+    def test_controllers_pause_while_a_controller_manager_holds_its_lease(self):
         [owner] = self.make(config_map("owner"))
         self.make(config_map("child", owner))
         self.kubectl.run("apply", "-f", "-", stdin=self.lease(0))
-        time.sleep(0.3)  # What was seen of the lease is that old at most.
+        time.sleep(0.3)  # The observed lease is at most that old.
         self.k("delete", "configmap", "owner")
         self.stays(lambda: self.there("configmap", "child"), 1)
         self.kubectl.run("apply", "-f", "-", stdin=self.lease(60))
-        self.wait("it still rests", lambda: not self.there("configmap", "child"))
+        wait_until("it still rests", lambda: not self.there("configmap", "child"))
 
 
 class TypeChecking(Story):
@@ -311,30 +304,30 @@ class TypeChecking(Story):
     def status(self):
         return self.get("validatingadmissionpolicy", self.ns + ".example.com").get("status", {})
 
-    def test_a_policys_status_says_what_types_say_of_its_expressions(self):
+    def test_policy_status_has_type_checking_warnings(self):
         self.make(self.policy("object.spec.replicas > 1 && object.metadata.labels['a'] == 'b'", "object.spec.replicas > '1'", "object.spec.nope == 1"))
-        self.wait("it was not checked", lambda: self.status().get("observedGeneration") == 1)
+        wait_until("it was not checked", lambda: self.status().get("observedGeneration") == 1)
         warnings = self.status()["typeChecking"]["expressionWarnings"]
         self.assertEqual([w["fieldRef"] for w in warnings], ["spec.validations[1].expression", "spec.validations[2].expression"])
         self.assertEqual(warnings[1]["warning"], "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'nope'\n | object.spec.nope == 1\n | ...........^\n")
         self.make(self.policy("object.spec.replicas > 1"))
-        self.wait("it was not checked again", lambda: self.status().get("observedGeneration") == 2)
+        wait_until("it was not checked again", lambda: self.status().get("observedGeneration") == 2)
         self.assertFalse(self.status().get("typeChecking"))
 
 
 class Namespaces(Story):
-    def test_a_namespace_is_furnished(self):
-        self.wait("no service account", lambda: self.there("serviceaccount", "default"))
-        self.wait("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
+    def test_namespaces_get_their_initial_objects(self):
+        wait_until("no service account", lambda: self.there("serviceaccount", "default"))
+        wait_until("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
         self.assertIn("BEGIN CERTIFICATE", self.get("configmap", "kube-root-ca.crt")["data"]["ca.crt"])
 
-    def test_a_deleted_namespace_waits_for_what_is_held(self):
+    def test_deleted_namespaces_wait_for_finalizers(self):
         self.make(config_map("held", finalizers=["example.com/hold"]), config_map("loose"))
         self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
-        self.wait("the loose one stayed", lambda: not self.there("configmap", "loose"))
+        wait_until("the loose one stayed", lambda: not self.there("configmap", "loose"))
         self.assertEqual(self.kubectl.json("get", "namespace", self.ns)["status"]["phase"], "Terminating")
         self.k("patch", "configmap", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
-        self.wait("the namespace stayed", lambda: self.kubectl.run("get", "namespace", self.ns, "--ignore-not-found") == "")
+        wait_until("the namespace stayed", lambda: self.kubectl.run("get", "namespace", self.ns, "--ignore-not-found") == "")
 
 
 MERGE = "application/merge-patch+json"
@@ -348,8 +341,9 @@ def definition(plural, kind, **versions):
                      "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema, **versions}]}}
 
 
-class Hurried(Story):
-    """Creates, changes and deletes on one connection without a pause: an event that arrives while its object is being worked on counts too."""
+class RapidChanges(Story):
+    """Creates, changes and deletes on one connection without pauses: events that arrive while their object is being
+    processed must not be lost."""
     CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
     def setUp(self):
@@ -360,7 +354,7 @@ class Hurried(Story):
     def gone(self, path):
         return self.c.call("GET", path)[0] == 404
 
-    def test_namespaces_that_are_deleted_at_once_go(self):
+    def test_namespaces_deleted_immediately_are_removed(self):
         paths = []
         for i in range(60):
             name = f"{self.ns}-{i}"
@@ -372,20 +366,20 @@ class Hurried(Story):
             self.c.done("DELETE", f"/api/v1/namespaces/{name}")
             paths.append(f"/api/v1/namespaces/{name}")
         for path in paths:
-            self.wait(f"{path} stayed", lambda: self.gone(path))
+            wait_until(f"{path} stayed", lambda: self.gone(path))
 
-    def test_a_namespace_that_comes_back_is_furnished_and_goes_again(self):
+    def test_a_recreated_namespace_gets_its_objects_and_can_be_deleted(self):
         path = f"/api/v1/namespaces/{self.ns}-again"
         for _ in range(10):
             self.c.done("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.ns + "-again"}})
             self.c.done("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)
             self.c.done("DELETE", path)
-            self.wait("the namespace stayed", lambda: self.gone(path))
+            wait_until("the namespace stayed", lambda: self.gone(path))
         self.c.done("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.ns + "-again"}})
-        self.wait("no service account", lambda: not self.gone(path + "/serviceaccounts/default"))
-        self.wait("no root CA", lambda: not self.gone(path + "/configmaps/kube-root-ca.crt"))
+        wait_until("no service account", lambda: not self.gone(path + "/serviceaccounts/default"))
+        wait_until("no root CA", lambda: not self.gone(path + "/configmaps/kube-root-ca.crt"))
 
-    def test_what_is_owned_goes_with_owners_that_hardly_lived(self):
+    def test_dependents_of_short_lived_owners_are_collected(self):
         root = f"/api/v1/namespaces/{self.ns}/configmaps"
         kept, lost = [], []
         for i in range(40):
@@ -397,20 +391,20 @@ class Hurried(Story):
             lost.append(f"{root}/owner-{i}")
             (kept if policy == "Orphan" else lost).append(f"{root}/child-{i}")
         for path in lost:
-            self.wait(f"{path} stayed", lambda: self.gone(path))
+            wait_until(f"{path} stayed", lambda: self.gone(path))
         for path in kept:
             self.assertNotIn("ownerReferences", self.c.done("GET", path)["metadata"])
 
-    def test_children_that_come_after_their_owner_went_do_not_stay(self):
+    def test_dependents_created_after_their_owner_was_deleted_are_collected(self):
         root = f"/api/v1/namespaces/{self.ns}/configmaps"
         for i in range(30):
             owner = self.c.done("POST", root, config_map(f"owner-{i}"))
             self.c.done("DELETE", f"{root}/owner-{i}")
             self.c.done("POST", root, config_map(f"child-{i}", owner))
         for i in range(30):
-            self.wait(f"child-{i} stayed", lambda: self.gone(f"{root}/child-{i}"))
+            wait_until(f"child-{i} stayed", lambda: self.gone(f"{root}/child-{i}"))
 
-    def test_quotas_end_with_what_is_there(self):
+    def test_quotas_converge_to_the_actual_usage(self):
         root = f"/api/v1/namespaces/{self.ns}"
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "100"}}}
         left = 0
@@ -426,9 +420,9 @@ class Hurried(Story):
             elif code == 201:
                 left += 1
         used = lambda: self.c.done("GET", f"{root}/resourcequotas/q").get("status", {}).get("used", {}).get("count/secrets")
-        self.wait(f"not {left} are used", lambda: used() == str(left))
+        wait_until(f"not {left} are used", lambda: used() == str(left))
 
-    def test_aggregated_roles_end_with_the_rules_that_are_there(self):
+    def test_aggregated_roles_converge_to_the_existing_rules(self):
         root, label = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "hurry.example.com/" + self.ns
         role = lambda i: {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"{self.ns}-{i}", "labels": {label: "yes"}},
                           "rules": [{"apiGroups": [""], "resources": [f"r{i}"], "verbs": ["get"]}]}
@@ -442,9 +436,9 @@ class Hurried(Story):
                 self.c.done("DELETE", f"{root}/{self.ns}-{i}")
         wanted = sorted(f"r{i}" for i in range(20) if i % 4 == 1)
         rules = lambda: sorted(r["resources"][0] for r in self.c.done("GET", f"{root}/{self.ns}").get("rules") or [])
-        self.wait(f"not {wanted}", lambda: rules() == wanted)
+        wait_until(f"not {wanted}", lambda: rules() == wanted)
 
-    def test_definitions_that_come_change_and_go_leave_nothing_behind(self):
+    def test_short_lived_definitions_leave_nothing_behind(self):
         path, objects = f"{self.CRDS}/gadgets.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/gadgets"
         before = self.c.metric("holdfast_caches")
         for i in range(15):
@@ -455,10 +449,10 @@ class Hurried(Story):
             if i % 2:
                 self.c.done("PATCH", path, {"spec": {"names": {"categories": [f"c{i}"]}}}, MERGE)
             self.c.done("DELETE", path)
-            self.wait("the definition stayed", lambda: self.gone(path))
-        self.wait("caches of kinds that are gone stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
+            wait_until("the definition stayed", lambda: self.gone(path))
+        wait_until("caches of kinds that are gone stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
 
-    def test_what_a_changed_kind_owns_is_collected(self):
+    def test_dependents_of_a_changed_kind_are_collected(self):
         path, objects = f"{self.CRDS}/changes.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/changes"
         self.c.done("POST", self.CRDS, definition("changes", "Change"))
         thing = lambda name, *owners: {"apiVersion": "hurry.example.com/v1", "kind": "Change",
@@ -470,23 +464,23 @@ class Hurried(Story):
             self.c.done("PATCH", path, {"spec": {"names": {"categories": [f"c{i}"]}}}, MERGE)
             self.c.done("DELETE", f"{objects}/owner-{i}", {"propagationPolicy": ("Background", "Foreground")[i % 2]})
             for name in (f"owner-{i}", f"child-{i}"):
-                self.wait(f"{name} stayed", lambda: self.gone(f"{objects}/{name}"))
+                wait_until(f"{name} stayed", lambda: self.gone(f"{objects}/{name}"))
             before = before or self.c.metric("holdfast_caches")
-        self.wait("caches of former generations stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
+        wait_until("caches of former generations stayed in memory", lambda: self.c.metric("holdfast_caches") <= before)
 
-    def test_a_definition_that_is_deleted_serves_everything_but_creation(self):
+    def test_a_definition_being_deleted_serves_everything_but_creation(self):
         path, objects = f"{self.CRDS}/helds.hurry.example.com", f"/apis/hurry.example.com/v1/namespaces/{self.ns}/helds"
         self.c.done("POST", self.CRDS, definition("helds", "Held"))
         held = {"apiVersion": "hurry.example.com/v1", "kind": "Held", "metadata": {"name": "h", "finalizers": ["example.com/hold"]}}
         self.c.done("POST", objects, held)
         self.c.done("DELETE", path)
-        self.wait("the object is not deleted", lambda: "deletionTimestamp" in self.c.done("GET", f"{objects}/h")["metadata"])
+        wait_until("the object is not deleted", lambda: "deletionTimestamp" in self.c.done("GET", f"{objects}/h")["metadata"])
         refused = 'helds.hurry.example.com "n" is forbidden: create not allowed while custom resource definition is terminating'
         new = {**held, "metadata": {"name": "n"}}
         for method, target, kind in (("POST", objects, "application/json"), ("PATCH", f"{objects}/n?fieldManager=m", "application/apply-patch+yaml")):
             code, answer = self.c.call(method, target, new, kind)
             self.assertEqual((code, answer["reason"], answer["message"]), (403, "Forbidden", refused))
-        # A definition that is being deleted can be written, and its writer does not wait for its objects.
+        # A definition that is being deleted can be written, without waiting for its objects.
         self.c.done("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)
         live = self.c.done("GET", f"{objects}/h")
         live["spec"] = {"by": "put"}
@@ -494,17 +488,17 @@ class Hurried(Story):
         self.c.done("PATCH", f"{objects}/h?fieldManager=m&force=true", {**held, "spec": {"by": "apply"}}, "application/apply-patch+yaml")
         self.assertFalse(self.gone(path))
         self.c.done("PATCH", f"{objects}/h", {"metadata": {"finalizers": None}}, MERGE)
-        self.wait("the definition stayed", lambda: self.gone(path))
+        wait_until("the definition stayed", lambda: self.gone(path))
 
 
-class SwitchedOff(Story):
+class DisabledControllers(Story):
     flags = ("--controllers=*,-garbage-collector,-serviceaccount",)
 
-    def test_those_that_are_off_do_nothing_and_the_others_work(self):
+    def test_disabled_controllers_do_nothing_and_the_others_work(self):
         [owner] = self.make(config_map("owner"))
         self.make(config_map("child", owner))
         self.k("delete", "configmap", "owner")
-        self.wait("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
+        wait_until("no root CA", lambda: self.there("configmap", "kube-root-ca.crt"))
         self.stays(lambda: self.there("configmap", "child"))
         self.assertFalse(self.there("serviceaccount", "default"))
 

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Server  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).parent / "go"
-NO_MODULES = 77  # For CTest: skipped.
+NO_MODULES = 77  # Tells CTest that the test was skipped.
 
 if __name__ == "__main__":
     if subprocess.run(["go", "mod", "download"], cwd=SOURCE, check=False).returncode != 0:

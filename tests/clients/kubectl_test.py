@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""kubectl as users use it, against a server that this test starts: kubectl_test.py BINARY
+"""kubectl as used by users, against a server started here: kubectl_test.py BINARY
 
-Each test_ method is one story; HOLDFAST_KUBECONFIG points them at a server that is already there instead.
+Each test_ method is one story; HOLDFAST_KUBECONFIG selects a running server instead.
 """
 import os
 import pathlib
@@ -62,7 +62,7 @@ class KubectlTest(unittest.TestCase):
         self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
 
     def needs_kubectl(self, minor):
-        """Older ones lack the command or flag that the test is about."""
+        """Older versions lack the tested command or flag."""
         if self.kubectl.minor() < minor:
             self.skipTest(f"needs kubectl 1.{minor}")
 
@@ -70,18 +70,18 @@ class KubectlTest(unittest.TestCase):
         return self.kubectl.run("-n", self.ns, *arguments, **keywords)
 
     def each_kubectl(self):
-        """kubectl on the PATH, and those that HOLDFAST_KUBECTLS names (paths, separated by colons)."""
+        """kubectl on the PATH, and those in HOLDFAST_KUBECTLS (paths, separated by colons)."""
         yield self.kubectl
         for path in filter(None, os.environ.get("HOLDFAST_KUBECTLS", "").split(":")):
             if not os.access(path, os.X_OK):
-                print(f"left out: there is no kubectl at {path}", file=sys.stderr)
+                print(f"skipped: there is no kubectl at {path}", file=sys.stderr)
                 continue
             other = Kubectl(self.kubectl.environment["KUBECONFIG"], pathlib.Path(self.folder.name) / "other-cache")
             other.binary = path
             yield other
 
-    def test_unset_markers_go_through_kubectl(self):
-        """As docs/unsetting-fields.md says: outside of the object's own metadata, and not in it."""
+    def test_unset_markers_work_with_kubectl(self):
+        """As documented in docs/unsetting-fields.md: outside of the object's own metadata, but not in it."""
         manifest = DEPLOYMENT.replace("replicas: 2", "replicas: 2\n  minReadySeconds: 5").replace(
             'image: "nginx:1",', 'image: "nginx:1", env: [{name: DEBUG, value: "1"}, {name: KEEP, value: "1"}],')
         unset = """
@@ -115,7 +115,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
             self.assertIn("cannot unmarshal", refused, version)
             kubectl.run("delete", "-n", self.ns, "deployment", "web")
 
-    def test_client_side_apply_keeps_the_last_applied_annotation_and_sees_no_change(self):
+    def test_client_side_apply_keeps_the_annotation_and_detects_no_change(self):
         self.assertIn("created", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))
         self.assertIn("unchanged", self.k("apply", "-f", "-", stdin=config_map("a", x="1")))
         self.assertIn("configured", self.k("apply", "-f", "-", stdin=config_map("a", x="2")))
@@ -132,7 +132,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         owners = {entry["manager"]: entry.get("fieldsV1") for entry in got["metadata"]["managedFields"]}
         self.assertEqual(owners, {"bob": {"f:data": {"f:color": {}}}})
 
-    def test_get_in_every_form(self):
+    def test_get_in_every_output_format(self):
         self.k("apply", "-f", "-", stdin=DEPLOYMENT)
         self.assertRegex(self.k("get", "deployments"), r"NAME\s+READY\s+UP-TO-DATE\s+AVAILABLE\s+AGE\nweb\s+0/2")
         self.assertIn("nginx:1", self.k("get", "deploy", "-o", "wide"))
@@ -148,7 +148,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.k("apply", "-f", "-", stdin=DEPLOYMENT)
         self.assertRegex(self.k("describe", "deployment", "web"), r"Replicas:\s+2 desired")
 
-    def test_create_reports_what_exists_and_what_is_wrong(self):
+    def test_create_reports_existing_and_invalid_objects(self):
         self.k("create", "configmap", "c", "--from-literal=a=1")
         self.assertIn("already exists", self.k("create", "configmap", "c", fails=True))
         self.assertIn("a lowercase RFC 1123 subdomain", self.k("create", "configmap", "Not_A_Name", fails=True))
@@ -169,7 +169,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.k("label", "cm", "c", "tier-")
         self.assertNotIn("labels", self.kubectl.json("-n", self.ns, "get", "cm", "c")["metadata"])
 
-    def test_diff_shows_what_apply_would_do_and_changes_nothing(self):
+    def test_diff_shows_changes_without_applying_them(self):
         self.k("apply", "-f", "-", stdin=config_map("d", x="1"))
         shown = self.k("diff", "-f", "-", stdin=config_map("d", x="2"), fails=True)
         self.assertRegex(shown, r'(?m)^\+\s+x: "?2"?')
@@ -188,7 +188,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.k("set", "image", "deployment/web", "web=nginx:2")
         self.assertIn("nginx:2", self.k("get", "deploy", "-o", "wide"))
 
-    def test_delete_waits_until_it_is_gone(self):
+    def test_delete_waits_until_the_object_is_gone(self):
         self.k("create", "configmap", "c")
         self.assertIn("deleted", self.k("delete", "cm", "c"))
         self.assertIn("not found", self.k("delete", "cm", "c", fails=True))
@@ -230,7 +230,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         shown = self.k("get", "cm", "c", "--watch", "--output-watch-events", "--request-timeout=1s")
         self.assertRegex(shown, r"ADDED\s+c")
 
-    def test_a_deleted_namespace_goes_with_its_content(self):
+    def test_a_namespace_is_deleted_with_its_content(self):
         name = self.ns + "-gone"
         self.kubectl.run("create", "namespace", name)
         self.kubectl.run("-n", name, "create", "configmap", "c")
@@ -238,10 +238,10 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.kubectl.run("delete", "namespace", name, "--timeout=60s")
         self.assertIn("NotFound", self.kubectl.run("get", "namespace", name, fails=True))
 
-    def test_a_new_namespace_has_its_service_account_and_the_authority(self):
+    def test_a_new_namespace_has_a_service_account_and_the_ca(self):
         deadline = time.monotonic() + 120
         while "BEGIN CERTIFICATE" not in self.k("get", "cm", "-o", "yaml") or "default" not in self.k("get", "sa"):
-            self.assertLess(time.monotonic(), deadline, "the namespace was not furnished")
+            self.assertLess(time.monotonic(), deadline, "the namespace did not get its initial objects")
             time.sleep(0.05)
 
     def test_auth_can_i(self):

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Server  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).parent / "node"
-NO_PACKAGES = 77  # For CTest: skipped.
+NO_PACKAGES = 77  # Tells CTest that the test was skipped.
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="holdfast-node-") as folder:

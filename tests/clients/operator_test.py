@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A controller-runtime operator's own suite (operator/), as its author runs it: operator_test.py BINARY
+"""The test suite of a controller-runtime operator (operator/), as run by its author: operator_test.py BINARY
 
-Through KUBEBUILDER_ASSETS of `holdfast envtest-assets`, then against a running server. Where the real binaries lie
-(HOLDFAST_PEER_BIN, else the newest below ~/.cache/holdfast-peer), the set-up time with them is printed beside ours.
+First with KUBEBUILDER_ASSETS from `holdfast envtest-assets`, then against a running server. If the real binaries are
+available (HOLDFAST_PEER_BIN, else the newest below ~/.cache/holdfast-peer), their set-up time is printed for comparison.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ from server import Server  # noqa: E402
 
 BINARY = None
 SOURCE = pathlib.Path(__file__).parent / "operator"
-NO_MODULES = 77  # For CTest: skipped.
+NO_MODULES = 77  # Tells CTest that the test was skipped.
 
 
 def peer_binaries():
@@ -51,7 +51,7 @@ class OperatorTest(unittest.TestCase):
     def set_up_ms(self, output):
         return int(re.search(r"envtest set-up: (\d+) ms", output).group(1))
 
-    def test_the_stock_suite_passes_on_the_assets(self):
+    def test_the_unmodified_suite_passes_on_the_assets(self):
         output = self.run_suite(KUBEBUILDER_ASSETS=self.assets())
         times = f"envtest set-up: Holdfast {self.set_up_ms(output)} ms"
         if peer := peer_binaries():

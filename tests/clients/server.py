@@ -4,18 +4,41 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
 import time
 
 
+def free_port():
+    """Below the ephemeral port range, because an outgoing connection could take the port while a server restarts."""
+    while True:
+        with socket.socket() as s:
+            port = random.randint(12000, 32000)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+def wait_until(what, condition, seconds=60):
+    """Waits for the condition to become true; `what` describes it if it does not."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
 class Server:
     """`with Server(BINARY) as server:` gives a ready server; server.kubeconfig is a path.
 
-    HOLDFAST_TEST_FLAGS in the environment: more flags for every server, such as feature gates that a whole suite must pass with."""
+    HOLDFAST_TEST_FLAGS in the environment: additional flags for every server, such as feature gates for a whole suite."""
 
     def __init__(self, binary, *flags, data_dir=None, log_path=None, environment=None, listen="127.0.0.1:0"):
         self.binary, self.flags, self.environment, self.listen = binary, list(flags), environment, listen
@@ -62,11 +85,11 @@ class Server:
         for line in self.kubeconfig.read_text().splitlines():
             if line.strip().startswith("server:"):
                 return line.split("server:")[1].strip()
-        raise RuntimeError("the kubeconfig names no server")
+        raise RuntimeError("the kubeconfig does not name a server")
 
 
 class Connection:
-    """One connection to a server as its administrator: for requests that follow each other as fast as they can."""
+    """One connection to a server as its administrator, for sending requests in quick succession."""
 
     def __init__(self, server):
         text = server.kubeconfig.read_text()
@@ -85,18 +108,18 @@ class Connection:
         self.connection.close()
 
     def text(self, method, path, body=None, kind="application/json"):
-        """-> (code, the body of the answer)"""
+        """-> (code, body of the response)"""
         self.connection.request(method, path, None if body is None else json.dumps(body), {"content-type": kind})
         answer = self.connection.getresponse()
         return answer.status, answer.read().decode()
 
     def call(self, method, path, body=None, kind="application/json"):
-        """-> (code, the answer as an object)"""
+        """-> (code, response as an object)"""
         code, text = self.text(method, path, body, kind)
         return code, json.loads(text)
 
     def done(self, method, path, body=None, kind="application/json"):
-        """The answer as an object; raises unless the request succeeds."""
+        """The response as an object; raises unless the request succeeds."""
         code, answer = self.call(method, path, body, kind)
         if code >= 300:
             raise AssertionError(f"{method} {path}: {code} {answer.get('message')}")
@@ -120,7 +143,7 @@ class Kubectl:
         self.binary = newest_kubectl()
 
     def run(self, *arguments, stdin=None, fails=False):
-        """Standard output and error together; raises unless it ends as expected (fails=None: however it ends)."""
+        """Standard output and error together; raises unless it ends as expected (fails=None accepts any exit status)."""
         done = subprocess.run([self.binary, "--cache-dir", self.cache, *arguments], input=stdin, text=True, env=self.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         if fails is not None and (done.returncode != 0) != fails:
@@ -131,6 +154,6 @@ class Kubectl:
         return json.loads(self.run(*arguments, "-o", "json"))
 
     def minor(self):
-        """The kubectl's own minor version: 36 of v1.36.3."""
+        """The minor version of kubectl: 36 for v1.36.3."""
         client = json.loads(self.run("version", "--client", "-o", "json"))["clientVersion"]
         return int("".join(c for c in client["minor"] if c.isdigit()))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""kube-controller-manager and kube-scheduler at work on Holdfast: workloads_test.py BINARY FOLDER
+"""kube-controller-manager and kube-scheduler running on Holdfast: workloads_test.py BINARY FOLDER
 
-FOLDER holds the two real binaries. The node is an object alone: this test plays its kubelet, as far as a Lease and the
-status of pods go.
+FOLDER contains the two real binaries. The node is only an object: this test simulates its kubelet, as far as a Lease and the
+status of pods are concerned.
 """
 import datetime
 import http.client
@@ -41,7 +41,7 @@ DROP = ";drop=metadata.managedFields"
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Passes requests on as the administrator, and what is asked for as `change` makes it. `asked`: every Accept that came in."""
+    """Forwards requests as the administrator, with the Accept header modified by `change`. `asked`: every Accept received."""
     daemon_threads = True
 
     def __init__(self, server, change):
@@ -152,7 +152,7 @@ class WorkloadsTest(unittest.TestCase):
         return self.kubectl.json("get", "pods", "-l", selector)["items"]
 
     def play_kubelet(self, selector):
-        """Runs what is scheduled, and ends what is deleted."""
+        """Runs scheduled pods, and terminates deleted ones."""
         for pod in self.pods(selector):
             name = pod["metadata"]["name"]
             if "deletionTimestamp" in pod["metadata"]:
@@ -181,12 +181,12 @@ class WorkloadsTest(unittest.TestCase):
                   self.kubectl.run("get", "deployment,replicaset,pod", "-l", "app=web", "--ignore-not-found") == "")
 
     def owners(self, kind, selector):
-        """{(manager, operation, subresource): fields} of the one object; each manager of updates has what it owns in one entry."""
+        """{(manager, operation, subresource): fields} of the one object; each update manager has a single entry."""
         found = self.kubectl.json("get", kind, "-l", selector, "--show-managed-fields")["items"]
         self.assertEqual(len(found), 1)
         return {(entry["manager"], entry["operation"], entry.get("subresource")): entry["fieldsV1"] for entry in found[0]["metadata"]["managedFields"]}
 
-    def test_owners_survive_the_writes_of_controllers(self):
+    def test_ownership_survives_writes_of_controllers(self):
         applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "owned", "labels": {"app": "owned"}}, "spec": {
             "replicas": 1, "selector": {"matchLabels": {"app": "owned"}}, "template": {
                 "metadata": {"labels": {"app": "owned"}}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}}}
@@ -201,7 +201,7 @@ class WorkloadsTest(unittest.TestCase):
         pod = self.owners("pod", "app=owned")
         self.assertIn("f:spec", pod["kube-controller-manager", "Update", None])
         self.assertIn("f:status", pod["kubectl-patch", "Update", "status"])
-        # What is applied without a field is given up, though controllers have written in between.
+        # Omitted fields are given up, even though controllers have written in between.
         applied["spec"]["template"]["spec"]["containers"][0]["image"] = "nginx:2"
         del applied["spec"]["replicas"]
         apply()
@@ -209,7 +209,7 @@ class WorkloadsTest(unittest.TestCase):
                   [p["spec"]["containers"][0]["image"] for p in self.pods("app=owned")] == ["nginx:2"])
         self.assertNotIn("f:replicas", self.owners("deployment", "app=owned")["git", "Apply", None]["f:spec"])
 
-    def test_a_namespace_is_furnished_and_emptied(self):
+    def test_a_namespace_gets_its_initial_objects_and_is_emptied(self):
         self.kubectl.run("create", "namespace", "furnished")
         self.wait("no service account", lambda: self.kubectl.run("-n", "furnished", "get", "sa", "default", "--ignore-not-found") != "")
         self.kubectl.run("-n", "furnished", "create", "configmap", "x")
@@ -217,7 +217,8 @@ class WorkloadsTest(unittest.TestCase):
 
 
 class WithoutManagedFieldsTest(WorkloadsTest):
-    """The same when both never see managedFields: the scheduler by its own setting, the manager, which has none, by a proxy."""
+    """The same if neither ever sees managedFields: the scheduler by its own setting, the manager, which has none, through a
+    proxy."""
 
     @classmethod
     def start_peers(cls):
@@ -233,9 +234,9 @@ class WithoutManagedFieldsTest(WorkloadsTest):
             cls.run_peer("kube-controller-manager", "--kubeconfig", cls.manager_proxy.kubeconfig(folder / "manager.kubeconfig"), *cls.manager_flags()),
             cls.run_peer("kube-scheduler", "--config", configuration)]
 
-    def test_they_have_asked_for_it(self):
-        self.wait("the scheduler never asked", lambda: any(DROP in accept for accept in self.scheduler_proxy.asked))
-        self.wait("the manager never asked", lambda: self.manager_proxy.asked)
+    def test_both_opted_out(self):
+        self.wait("the scheduler never opted out", lambda: any(DROP in accept for accept in self.scheduler_proxy.asked))
+        self.wait("the manager sent no requests", lambda: self.manager_proxy.asked)
 
 
 if __name__ == "__main__":

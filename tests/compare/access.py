@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Who may do what, on Holdfast and on a real kube-apiserver: random roles, bindings, users and requests.
+"""Compares authorization by Holdfast and by a real kube-apiserver: random roles, bindings, users and requests.
 
   access.py --ours URL --theirs URL --token T [--requests N] [--seed N]
 
 `run.sh --access HOLDFAST` starts both. Roles and bindings are the same on both servers; each request is sent to both as the
-same impersonated user, and both must refuse it in the same words (403) or both let it pass. What happens to it then is not
-compared: requests that may pass are made to fail or to change nothing (a bad resourceVersion, dryRun).
+same impersonated user, and both must reject it with the same message (403) or both allow it. Further processing is not
+compared: requests that may pass are built to fail or to change nothing (a bad resourceVersion, dryRun).
 """
 import argparse
 import http.client
@@ -102,7 +102,7 @@ class Generator:
         return headers
 
     def query(self, method, collection):
-        """Odd, repeated and unknown parameters beside the usual ones."""
+        """Odd, repeated and unknown parameters in addition to the usual ones."""
         parts = []
         if method == "GET" and collection:
             for _ in range(self.dice.randint(0, 2)):
@@ -114,7 +114,7 @@ class Generator:
         if self.dice.random() < 0.1:
             parts.append(self.dice.choice(["labelSelector=a", "limit=1", "pretty=1", "name=mine", "namespace=access-b", "fieldSelector", "watch", "a;watch=1", "%zz"]))
         self.dice.shuffle(parts)
-        # Whoever may goes no further than this.
+        # Authorized requests fail here.
         parts.append("resourceVersion=nonsense" if method == "GET" else "dryRun=All")
         return "?" + "&".join(parts)
 
@@ -143,7 +143,7 @@ class Generator:
 
 
 def wait_for_rules(servers):
-    """What was written last decides last: when it does, everything before it does too."""
+    """Waits for the object written last to take effect; everything before it has then taken effect as well."""
     marker = {"metadata": {"name": "marker"}, "rules": [{"verbs": ["get"], "nonResourceURLs": ["/marker"]}]}
     binding = {"metadata": {"name": "marker"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "marker"},
                "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "marker"}]}
@@ -155,11 +155,11 @@ def wait_for_rules(servers):
                 break
             time.sleep(0.05)
         else:
-            raise SystemExit(f"the rules never came to {server.where}")
+            raise SystemExit(f"the rules never took effect on {server.where}")
 
 
 def verdict(answer):
-    """What was refused and why; or that it was not."""
+    """What was denied and why, or that it was allowed."""
     code, text = answer
     if code != 403:
         return "allowed"

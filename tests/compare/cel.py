@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """cel.py HOLDFAST ORACLE [--count N] [--schemas N] [--seed N]: random CEL expressions and schemas with rules, evaluated by
-`holdfast cel --json-lines` and by an oracle that answers the same lines with Kubernetes' own CEL. Prints where value, type,
-error, compile error, cost or estimate differ.
+`holdfast cel --json-lines` and by an oracle that runs Kubernetes' own CEL on the same lines. Prints differences in value,
+type, error, compile error, cost or estimate.
 
-Map order is random in Go: where answers differ from one run of the oracle to the next, any of them will do, and if Holdfast's is
-another one the line counts as not compared. Skips when the oracle is not there.
+Map order is random in Go: if answers vary between runs of the oracle, any of them is accepted, and if Holdfast has yet
+another one the line counts as not compared. Skipped if there is no oracle.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ from cel_schemas import SchemaMaker
 
 
 def answers(command, lines):
-    """The answer to each line; a program that ends on a line is started again behind it."""
+    """The answer to each line; a program that exits on a line is restarted with the next one."""
     out, at = [], 0
     while at < len(lines):
         done = subprocess.run(command, input="\n".join(lines[at:]) + "\n", capture_output=True, text=True)
@@ -33,7 +33,7 @@ def answers(command, lines):
 
 
 def expression_lines(rng, count):
-    """A quarter in the environment of mutating policies."""
+    """A quarter of them in the environment of mutating policies."""
     lines = [{"expr": text} for text in every_template()] + [{"expr": text, "mutation": True} for text in every_template(mutation=True)]
     while len(lines) < count:
         mutation = rng.random() < 0.25
@@ -46,15 +46,15 @@ def expression_lines(rng, count):
 
 
 def normal(answer):
-    """Without what says nothing: addresses, names of types (which have a random number in Kubernetes), and the order of errors
-    that depends on the order of a map."""
+    """Removes irrelevant differences: addresses, names of types (which contain a random number in Kubernetes), and the order
+    of errors that depends on map order."""
     answer = json.loads(re.sub(r"selfType\d+", "selfType", re.sub(r"0x[0-9a-f]{8,}", "0x0", answer)))
     return {**answer, "errors": sorted(answer["errors"])} if "errors" in answer else answer
 
 
 def verdicts(oracle, lines, ours, first):
-    """Of answers that differ from the oracle's first ones: `same` if the oracle, asked a few times more, also gives them (what
-    depends on the order of a map changes), `unstable` if it gives several others, or `differs`."""
+    """Classifies answers that differ from the oracle's first ones: `same` if the oracle also gives them when asked again
+    (results that depend on map order change), `unstable` if it gives several others, or `differs`."""
     again = [first] + ([answers(oracle, lines) for _ in range(6)] if lines else [])
     for i, our in enumerate(ours):
         known = [normal(run[i]) for run in again]
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--show", type=int, default=20)
     options = parser.parse_args()
     if not os.access(options.oracle, os.X_OK):
-        print("cel.py: skipped: there is no oracle", options.oracle)
+        print("cel.py: skipped: oracle not found:", options.oracle)
         return 0
     rng = random.Random(options.seed)
     differing = compare(options, expression_lines(rng, options.count), "expressions") if options.count else 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""cel_conformance.py HOLDFAST ORACLE [--suite FOLDER]: the public conformance tests of CEL (cel-spec, tests/simple), evaluated by
-`holdfast cel --json-lines` and by an oracle that answers the same lines with Kubernetes' own CEL. Prints where value, type,
-error, compile error, cost or estimate differ; and where the suite wants a value, the oracle has it and Holdfast does not.
+"""cel_conformance.py HOLDFAST ORACLE [--suite FOLDER]: the public conformance tests of CEL (cel-spec, tests/simple),
+evaluated by `holdfast cel --json-lines` and by an oracle that runs Kubernetes' own CEL on the same lines. Prints differences
+in value, type, error, compile error, cost or estimate, and expected values that the oracle has and Holdfast does not.
 
-What Kubernetes' CEL lacks (messages of the suite's own, math, cel.bind) must be refused in its words. The suite is taken from
-its Go module; skips where go or the oracle is missing. Left out are tests with variables that no JSON document can hold, and
-those with Protobuf's well-known messages (docs/differences.md).
+What Kubernetes' CEL lacks (the suite's own messages, math, cel.bind) must be rejected with the same message. The suite is
+taken from its Go module; skipped if go or the oracle is missing. Excluded are tests with variables that cannot be
+represented in JSON, and those with Protobuf's well-known messages (docs/differences.md).
 """
 import argparse
 import base64
@@ -95,11 +95,11 @@ def unescaped(literal):
 
 
 def number(text):
-    return float(text)  # inf, nan and the like, too.
+    return float(text)  # Including inf and nan.
 
 
 class NotHere(Exception):
-    """A value of a kind that Kubernetes' CEL does not have, or that JSON has no form for."""
+    """A value of a type that Kubernetes' CEL lacks, or that JSON cannot represent."""
 
 
 def as_json(value):
@@ -122,7 +122,7 @@ def as_json(value):
 
 
 def as_shown(value):
-    """As the answers show it."""
+    """In the form used by the answers."""
     (kind, (inner, *_)), = value.items()
     if kind in ("int64_value", "uint64_value"):
         return {"int" if kind == "int64_value" else "uint": int(inner)}
@@ -154,7 +154,7 @@ def same_value(shown, wanted):
 
 
 def tests_of(folder):
-    """(name, line of the query, wanted value or None)"""
+    """(name, query line, expected value or None)"""
     for path in sorted(folder.glob("*.textproto")):
         for section in Text(path.read_text()).message().get("section", []):
             for test in section.get("test", []):
@@ -175,7 +175,7 @@ def tests_of(folder):
 
 
 def suite():
-    """The folder of the tests, or None where go is missing or has no way to fetch them."""
+    """The directory of the tests, or None if go is missing or cannot fetch them."""
     try:
         found = subprocess.run(["go", "mod", "download", "-json", MODULE], capture_output=True, text=True, check=True, cwd="/")
     except (OSError, subprocess.CalledProcessError):
@@ -209,7 +209,7 @@ def main():
             if not same_value(json.loads(our).get("value"), wanted):
                 missed += 1
                 print(name, "wants", wanted, "\n  holdfast", our)
-    print(f"cel_conformance.py: {len(tests)} tests: {differing} differ from the oracle; of {met} values that it has as wanted, {missed} are others here")
+    print(f"cel_conformance.py: {len(tests)} tests: {differing} differ from the oracle; of {met} expected values that the oracle has, {missed} differ here")
     return 1 if differing or missed else 0
 
 

@@ -1,7 +1,7 @@
-"""Random CEL expressions, made from a grammar of templates that covers every function and macro of Kubernetes' CEL.
+"""Random CEL expressions, generated from a grammar of templates that covers every function and macro of Kubernetes' CEL.
 
 A template has slots: {int} is replaced by an expression of that kind, {bool/x,y} by one that may use the local variables x
-and y. Most expressions are well typed; now and then a slot gets something of another kind, and some texts are damaged.
+and y. Most expressions are well typed; occasionally a slot gets an expression of another kind, and some texts are damaged.
 """
 import random
 import re
@@ -13,7 +13,7 @@ REGEXES = ["'[a-z]+'", "'l+'", "'^h'", "'[0-9]+'", "'(a|b)*c'", "'('", "'\\\\d{2
 FORMATS = ["dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix",
            "labelValue", "uri", "uuid", "byte", "date", "datetime"]
 
-# What an expression of each kind is when it must not become longer.
+# Expressions of each kind for when they must not become longer.
 LEAVES = {
     "int": ["0", "1", "-7", "42", "i", "9223372036854775807", "-9223372036854775808", "0x1F", "2"],
     "uint": ["0u", "7u", "18446744073709551615u", "0xFu", "1u"],
@@ -38,7 +38,7 @@ LEAVES = {
     "format": ["format." + name + "()" for name in FORMATS],
 }
 
-# How expressions are made of others.
+# How expressions are composed.
 TEMPLATES = {
     "int": ["({int} + {int})", "({int} - {int})", "({int} * {int})", "({int} / {int})", "({int} % {int})", "-{int}", "-({int})", "({bool} ? {int} : {int})",
             "size({string})", "size({list})", "size({map})", "size({bytes})", "{string}.size()", "{list}.size()", "{map}.size()", "{bytes}.size()",
@@ -97,7 +97,7 @@ TEMPLATES = {
     "format": ["format.named({string}).value()"],
 }
 
-# What mutating policies have beside.
+# Additional expressions for mutating policies.
 MUTATION_LEAVES = {
     "object": ["Object{}", "Object{spec: Object.spec{}}", "Object.spec{a: 1}", "Object{a: null}"],
     "patch": ["JSONPatch{}", "JSONPatch{op: 'add', path: '/a', value: 1}", "JSONPatch{op: 'remove', path: '/a/b'}", "JSONPatch{op: 'move', from: '/a', path: '/b'}"],
@@ -118,7 +118,7 @@ SLOT = re.compile(r"\{([a-z]+)(?:/([a-z,]+))?\}")
 
 
 class Maker:
-    """Makes expressions. `leaves` adds expressions for variables that are there; `plain` leaves out the usual variables."""
+    """Generates expressions. `leaves` adds expressions for existing variables; `plain` excludes the usual variables."""
 
     def __init__(self, rng, mutation=False, leaves=None, plain=False):
         self.rng = rng
@@ -145,7 +145,7 @@ class Maker:
         return list(self.templates)
 
     def make(self, kind, depth):
-        """An expression of this kind; deeper ones are longer."""
+        """An expression of this kind; a greater depth makes it longer."""
         if kind == "any":
             kind = self.rng.choice(self.kinds())
         elif kind == "zone":
@@ -157,7 +157,7 @@ class Maker:
         elif kind == "compare":
             return self.rng.choice(["==", "!=", "<", "<=", ">", ">="])
         elif kind == "sure":
-            # Of an optional type for sure: the checker upstream panics on an optional element of another type.
+            # Always of an optional type: the upstream checker panics on optional elements of other types.
             return self.rng.choice(self.leaves["optional"] + [self.fill("optional.of({any})", depth - 1)])
         elif kind == "small":
             return str(self.rng.randrange(6))
@@ -183,7 +183,7 @@ class Maker:
         return SLOT.sub(slot, template)
 
     def damaged(self, text):
-        """With a token lost, doubled, swapped or changed."""
+        """With a token removed, duplicated, swapped or changed."""
         tokens = re.findall(r"\w+|'[^']*'|\s+|[^\w\s]", text)
         at = self.rng.randrange(len(tokens))
         how = self.rng.randrange(5)
@@ -202,7 +202,7 @@ class Maker:
 
 
 def every_template(mutation=False):
-    """One expression per template, so that each function and macro is there however few are asked for."""
+    """One expression per template, so that each function and macro is covered even if few are requested."""
     rng = random.Random(0)
     maker = Maker(rng, mutation)
     return [maker.fill(template, 0) for kind in maker.kinds() for template in maker.templates[kind]]

@@ -1,4 +1,4 @@
-"""Random structural schemas with CEL rules of the types that they declare, and objects that fit them, more or less."""
+"""Random structural schemas with CEL rules for their types, and objects that mostly match them."""
 from cel_expressions import Maker
 
 NAMES = ["a", "b", "name", "spec", "items", "value", "in", "a-b", "x.y", "p/q", "a__b", "true", "Self", "n1", "_u", "namespace", "type", "é"]
@@ -6,7 +6,7 @@ RESERVED = {"in", "true", "false", "null", "as", "break", "const", "continue", "
 
 
 def escaped(name):
-    """As an expression spells a property; None if it cannot."""
+    """How an expression refers to a property; None if it cannot."""
     if name in RESERVED:
         return f"__{name}__"
     if not all(c.isascii() and (c.isalnum() or c in "_-./") for c in name):
@@ -91,7 +91,7 @@ class SchemaMaker:
     # --- Rules ---
 
     def leaves(self, schema, text, into, depth=3):
-        """Expressions of what lies below, by kind."""
+        """Expressions for the values below, by kind."""
         kind = {"string": {"byte": "bytes", "date": "time", "date-time": "time", "duration": "span"}.get(schema.get("format"), "string"), "integer": "int", "number": "double", "boolean": "bool",
                 "array": "list", "object": "map"}.get(schema.get("type"), "dyn")
         into.setdefault(kind, []).append(text)
@@ -200,7 +200,7 @@ class SchemaMaker:
         return items
 
     def changed(self, schema, value):
-        """Another object that shares most of this one."""
+        """A variation of this object."""
         if self.chance(0.2):
             return self.value(schema)
         if isinstance(value, dict):

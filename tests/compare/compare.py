@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""Sends the same random requests to Holdfast and to a real kube-apiserver, and compares the answers.
+"""Sends the same random requests to Holdfast and to a real kube-apiserver, and compares the responses.
 
   compare.py --ours URL --theirs URL --token T [--seed N] [--stories N] [--kind Name,...] [--without Name,...] [--about WORD] [--story N] [--keep FILE]
 
-Both servers know the token, run no controllers and have the admission plugins ServiceAccount and Priority off (as the
-recordings were made; `tools/peer up` of the project's shared folder starts such a kube-apiserver). A story is a few
-requests in a namespace of its own, grown from the objects in tests/vectors and from the published schemas: objects with
-fields that are missing, of another type, out of range, unknown; updates, patches, applies, lists, tables, dry runs.
-What each server chooses (uid, time, resourceVersion, addresses) is made equal first. The seed repeats a run.
+Both servers accept the token, run no controllers and have the admission plugins ServiceAccount and Priority off (like the
+recorded server; `tools/peer up` of the project's shared folder starts such a kube-apiserver). A story is a short sequence of
+requests in its own namespace, generated from the objects in tests/vectors and from the published schemas: objects with
+fields that are missing, of another type, out of range, unknown; updates, patches, applies, lists, tables, dry runs. Values
+chosen by each server (uid, time, resourceVersion, addresses) are normalized first. The seed reproduces a run.
 """
 import argparse, collections, copy, http.client, json, random, re, ssl, sys, threading, time
 from urllib.parse import urlsplit
 
 try:
     import yaml
-except ImportError:  # Then YAML answers are compared as text.
+except ImportError:  # YAML responses are then compared as text.
     yaml = None
 
 from grow import Writer, load_kinds
-import formats, stories, stories_custom, stories_evolve, stories_more, stories_rules
+import formats, stories, stories_custom, stories_evolve, stories_more, stories_reviews, stories_rules, stories_surroundings
 from stories import APPLY, JSON, MERGE
 
-FILES = (stories, stories_more, stories_custom, stories_evolve, stories_rules)
+FILES = (stories, stories_more, stories_custom, stories_evolve, stories_reviews, stories_rules, stories_surroundings)
 STORIES = {name: story for file in FILES for name, story in file.STORIES.items()}
 assert len(STORIES) == sum(len(file.STORIES) for file in FILES), 'two stories of one name'
 
@@ -42,7 +42,7 @@ class Server:
         headers.update(request.get('headers', {}))
         body = request.get('body')
         if request.get('again'):
-            body = self.last  # What this server itself said before.
+            body = self.last  # Values that this server returned before.
         if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body, ensure_ascii=False)
         if isinstance(body, str):
@@ -85,7 +85,7 @@ class Server:
 
 
 def picked(body, group):
-    """Of documents about everything: what is about one group."""
+    """The part of a document about everything that concerns one group."""
     if not group or not isinstance(body, dict):
         return body
     if 'items' in body:
@@ -95,26 +95,26 @@ def picked(body, group):
 
 
 def plain_yaml(text):
-    """A YAML answer as JSON would be read; times stay texts."""
+    """Reads a YAML response like JSON; times remain strings."""
     try:
         return {'yaml': yaml.load(text, Loader=getattr(yaml, 'CBaseLoader', yaml.BaseLoader))}
     except yaml.YAMLError:
         return text
 
 
-# ------------------------------------------------------------------ what each server chooses
+# ------------------------------------------------------------------ values chosen by each server
 
 UID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
 TIME = re.compile(r'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d')
 RANDOM = re.compile(r'(gen-)[bcdfghjklmnpqrstvwxz2456789]{5}')
-ADDRESS = re.compile(r'\b10\.0\.\d+\.\d+\b')
+ADDRESS = re.compile(r'\b10\.(?:0|20\d)\.\d+\.\d+\b')  # Of the servers' range, and of ServiceCIDRs that stories have created.
 
 
 def text(value):
     value = UID.sub('<uid>', value)
     value = TIME.sub('<time>', value)
-    value = re.sub(r'\b(?:selfType|[A-Z][A-Za-z]+)\d{4,}(?=[.,)\'])', 'selfType', value)  # Go's name of an object's type has a random number.
-    value = value.replace('proto:\u00a0', 'proto: ')  # Go's Protobuf library has one or the other, by build.
+    value = re.sub(r'\b(?:selfType|[A-Z][A-Za-z]+)\d{4,}(?=[.,)\'])', 'selfType', value)  # The Go type name of an object contains a random number.
+    value = value.replace('proto:\u00a0', 'proto: ')  # Go's Protobuf library uses one or the other, depending on the build.
     value = re.sub(r'<time>\.\d+', '<time>.<fraction>', value)
     value = RANDOM.sub(r'\1<random>', value)
     value = re.sub(r'(resourceVersion|ResourceVersion)(\W+)\d+', r'\1\2<rv>', value)
@@ -122,20 +122,21 @@ def text(value):
     value = re.sub(r'(Too large resource version: \d+, current: )\d+', r'\1<rv>', value)
     value = re.sub(r'in object meta: \d+', 'in object meta: <rv>', value)
     value = re.sub(r'in record \(\d+\)', 'in record (<rv>)', value)
+    value = re.sub(r'([nN]odePort\W+|\d:|Duplicate value: )3[0-2]\d{3}\b', r'\1<port>', value)
     value = re.sub(r'eyJ2Ijoi[\w-]{20,}', '<continue>', value)
     value = re.sub(r'eyJhbGci[\w.-]+', '<token>', value)
     return ADDRESS.sub('<ip>', value)
 
 
-# Conditions that a part of kube-apiserver writes by itself.
+# Conditions written by controllers inside kube-apiserver.
 ITS_OWN = ('api-priority-and-fairness-config-consumer-v1', 'kube-apiserver')
 
 
 def normal(value, key=''):
     if key == 'managedFields' and isinstance(value, list):
-        # Entries of one second are ordered by name, those of two by time: a matter of luck here.
+        # Entries of the same second are ordered by name, others by time, which depends on timing here.
         value = sorted((v for v in value if v.get('manager') not in ITS_OWN),
-                       key=lambda v: (v.get('manager', ''), v.get('operation', ''), v.get('subresource', '')))
+                       key=lambda v: (v.get('manager', ''), v.get('operation', ''), v.get('subresource', ''), v.get('apiVersion', ''), json.dumps(v.get('fieldsV1'))))
     if isinstance(value, dict):
         if value.get('kind') in ('FlowSchemaList', 'APIServiceList') and isinstance(value.get('items'), list):
             value = {**value, 'items': [{'kind': value['kind'][:-4], **item} for item in value['items']]}
@@ -143,9 +144,14 @@ def normal(value, key=''):
             # kube-apiserver has controllers that write their conditions.
             value = {k: v for k, v in value.items() if k != 'status'}
             value['metadata'] = {k: v for k, v in value['metadata'].items() if k != 'managedFields'}
+        if value.get('kind') == 'Namespace' and isinstance(value.get('metadata'), dict) and value['metadata'].get('finalizers'):
+            # A DELETE that changes the finalizers of a namespace leaves them in random order.
+            value = {**value, 'metadata': {**value['metadata'], 'finalizers': sorted(value['metadata']['finalizers'])}}
         return {k if not k.startswith('k:') else text(k): normal(v, k) for k, v in value.items()}
     if isinstance(value, list):
-        return [normal(v, key) for v in value]
+        items = [normal(v, key) for v in value]
+        # Of a SelfSubjectRulesReview: in the random order in which kube-apiserver visits bindings.
+        return sorted(items, key=json.dumps) if key in ('resourceRules', 'nonResourceRules') else items
     if isinstance(value, str):
         if key in ('resourceVersion', 'continue') and value:
             return '<' + key + '>'
@@ -158,21 +164,22 @@ def normal(value, key=''):
 
 
 def pieces(message):
-    """Several refusals of one object may come in any order: Go's maps have none."""
-    return sorted(re.split(r', (?=[a-z<][A-Za-z0-9.\[\]<>]*: )', message.replace(': [', ': ').rstrip(']')))
+    """Several errors for one object may come in any order, because Go's maps are unordered."""
+    return sorted(re.split(r', (?=[a-z<][A-Za-z0-9.\[\]<>]*: |(?:max|min)imum \S+ usage per |\S+ max limit to request ratio per )',
+                           message.replace(': [', ': ').replace('forbidden: ', 'forbidden, ').rstrip(']')))
 
 
 def without_descriptions(value):
     if isinstance(value, dict):
         if len(value.get('allOf') or []) == 1 and set(value['allOf'][0]) == {'$ref'}:
-            value = {**{k: v for k, v in value.items() if k != 'allOf'}, **value['allOf'][0]}  # As it is where a description stands beside.
+            value = {**{k: v for k, v in value.items() if k != 'allOf'}, **value['allOf'][0]}  # As it is written next to a description.
         if 'x-kubernetes-group-version-kind' in value and len(value['x-kubernetes-group-version-kind']) > 1:
             value = {k: v for k, v in value.items() if k != 'x-kubernetes-group-version-kind'}  # DeleteOptions of every version.
         if isinstance(value.get('parameters'), list):
             value = {**value, 'parameters': [p for p in value['parameters'] if p.get('name') != 'showManagedFields']}
         if value.get('parameters') == []:
             value = {k: v for k, v in value.items() if k != 'parameters'}
-        value = {k: v for k, v in value.items() if k not in ('fieldsV2', 'options') and ';mf=' not in k and ';drop=' not in k}  # Ours.
+        value = {k: v for k, v in value.items() if k not in ('fieldsV2', 'options', 'x-kubernetes-unset-marker') and ';mf=' not in k and ';drop=' not in k}  # Ours.
         return {k: without_descriptions(v) for k, v in value.items() if k != 'description' or isinstance(v, dict) or v in ('about it', 'a thing')}
     return [without_descriptions(v) for v in value] if isinstance(value, list) else value
 
@@ -180,22 +187,25 @@ def without_descriptions(value):
 def comparable(answer):
     body = normal(answer['body'])
     if isinstance(body, dict) and ('components' in body or 'definitions' in body):
-        body = without_descriptions(body)  # They differ, as docs/differences.md says.
+        body = without_descriptions(body)  # They differ: see docs/differences.md.
     if isinstance(body, dict) and body.get('kind') == 'Status' and isinstance(body.get('message'), str):
         head, mark, lines = body['message'].partition('errors:\n')
         body['message'] = pieces(head) + sorted(lines.split('\n')) if mark else pieces(body['message'])
         details = body.get('details')
         if isinstance(details, dict) and len(details.get('causes') or []) > 1:
             details['causes'] = sorted(details['causes'], key=json.dumps)
-            body['message'] = ''  # It says the same again.
+            body['message'] = ''  # Repeats the causes.
     if isinstance(body, dict) and isinstance(body.get('yaml'), dict):
         body = body['yaml']
     for table in [body] + [e.get('object') for e in body if isinstance(e, dict)] if isinstance(body, list) else [body]:
         if not isinstance(table, dict) or table.get('kind') != 'Table':
             continue
         for column in table.get('columnDefinitions') or []:
-            column['description'] = ''  # Differs and is written down in docs/differences.md.
+            column['description'] = ''  # A documented difference: docs/differences.md.
+        dangling = [i for i, column in enumerate(table.get('columnDefinitions') or []) if column['name'] == 'MissingPL']
         for row in table.get('rows') or []:
+            for i in dangling:
+                row['cells'][i] = '<condition>'  # Of a FlowSchema, written by a controller.
             row['cells'] = [re.sub(r'^\d+(s|m|m\d+s)$', '<age>', c) if isinstance(c, str) else c for c in row['cells']]
     out = {'code': answer['code'], 'type': answer['type'], 'warnings': [text(w) for w in answer['warnings']], 'body': body}
     if answer['type'] == 'application/json' and isinstance(body, dict) and body.get('kind') != 'Status' and 'metadata' in body:
@@ -204,7 +214,7 @@ def comparable(answer):
 
 
 def members(value):
-    """The names of an object's members as they are printed, maps of any names aside."""
+    """The member names of an object in printed order, except in maps with arbitrary keys."""
     if isinstance(value, list):
         return [members(v) for v in value]
     if isinstance(value, dict):
@@ -234,7 +244,7 @@ def differences(ours, theirs, path=''):
 
 
 def chosen(answer):
-    """The uid, address and ports that a server gave each object of an answer, in order."""
+    """The uid, address and ports that a server assigned to each object of a response, in order."""
     body = answer['body']
     objects = [body] + list(body.get('items') or []) if isinstance(body, dict) else []
     for o in objects:
@@ -248,7 +258,7 @@ def chosen(answer):
 
 
 def with_live(request, answer, remembered, known):
-    """Requests carry each server's own resourceVersion, uids and continue token."""
+    """Inserts each server's own resourceVersion, uids and continue token into a request."""
     live = answer['body'].get('metadata') if isinstance(answer['body'], dict) else None
     live = live if isinstance(live, dict) else {}
     marks = {'<live>': live.get('resourceVersion', ''), '<uid>': live.get('uid', ''), '<continue>': live.get('continue', ''), '<remembered>': remembered}
@@ -273,13 +283,22 @@ def both(servers, requests):
 
 
 def order_matters(theirs, request, answers):
-    """Whether causes come in an order that is not Go's chance: the real server repeats it. Small maps begin with the same
-    entry seven times out of eight."""
+    """Whether the order of causes is deterministic: the real server repeats it. (Small Go maps begin with the same entry
+    seven times out of eight.)"""
     said = [a['body'].get('message') if isinstance(a['body'], dict) and a['code'] == 422 else None for a in answers]
     said = [normal(m) if isinstance(m, str) else None for m in said]
     if said[0] == said[1]:
         return False
     return all(normal(theirs.send(request)['body'].get('message')) == said[1] for _ in range(40))
+
+
+def around_difference(one, other, most=600):
+    """Both texts, or if they are long, the part in which they begin to differ."""
+    if max(len(one), len(other)) <= most:
+        return one, other
+    first = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    begin = max(0, first - most // 3)
+    return tuple(('... ' if begin else '') + text[begin:begin + most] for text in (one, other))
 
 
 def main():
@@ -289,14 +308,14 @@ def main():
     parser.add_argument('--token', required=True)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--stories', type=int, default=200)
-    parser.add_argument('--story', type=int, help='only this one of them, with every request and answer')
-    parser.add_argument('--mark', default='', help='an end for all names, to repeat a run on the same servers')
+    parser.add_argument('--story', type=int, help='only this story, with every request and response')
+    parser.add_argument('--mark', default='', help='a suffix for all names, to repeat a run on the same servers')
     parser.add_argument('--kind', help='only these kinds, separated by commas')
     parser.add_argument('--without', default='', help='not these kinds')
-    parser.add_argument('--each', action='store_true', help='the kinds in turn')
+    parser.add_argument('--each', action='store_true', help='use the kinds in turn')
     parser.add_argument('--about', choices=sorted(STORIES))
-    parser.add_argument('--keep', help='a file for the requests of stories that differ')
-    parser.add_argument('--most', type=int, default=40, help='differences that are printed')
+    parser.add_argument('--keep', help='write the requests of stories that differ to this file')
+    parser.add_argument('--most', type=int, default=40, help='number of differences to print')
     args = parser.parse_args()
     servers = [Server(args.ours, args.token), Server(args.theirs, args.token)]
     kinds = [k for k in load_kinds(servers[1]) if (not args.kind or k.name in args.kind.split(',')) and k.name not in args.without.split(',') and k.schema and 'get' in k.verbs]
@@ -319,12 +338,14 @@ def main():
                 break
             request = copy.deepcopy(request)
             if kind.name in ('FlowSchema', 'APIService') and isinstance(request.get('body'), dict):
-                (request['body'].get('metadata') or {}).pop('resourceVersion', None)  # kube-apiserver writes to them, too.
+                metadata = request['body'].get('metadata')
+                if isinstance(metadata, dict):
+                    metadata.pop('resourceVersion', None)  # kube-apiserver writes to them as well.
             pair = [request if p is None else with_live(request, p, r, k) for p, r, k in zip(previous, remembered, (known, {}))]
             answers = both(servers, pair)
             if '/customresourcedefinitions' in request['path'] and request['method'] != 'GET' and answers[1]['code'] in (200, 201):
-                time.sleep(0.4)  # Its controllers have their say.
-            if 'dryRun' not in request['path']:  # Then kube-apiserver chooses 10.0.0.0 for everyone.
+                time.sleep(0.4)  # Wait for its controllers.
+            if 'dryRun' not in request['path']:  # kube-apiserver would then choose 10.0.0.0 for all of them.
                 known.update({t: o for t, o in zip(chosen(answers[1]), chosen(answers[0])) if t and o})
             requests_sent += 1
             sent.append(request)
@@ -334,7 +355,7 @@ def main():
                 remembered = [(a['body'].get('metadata') or {}).get('resourceVersion', '') for a in answers]
             answer = answers[1]
             if answers[1]['code'] == 0:
-                break  # kube-apiserver panics at some requests.
+                break  # kube-apiserver panics on some requests.
             if request.get('wait'):
                 time.sleep(0.2)
                 continue
@@ -345,14 +366,14 @@ def main():
                 for name, said in (('ours', answers[0]), ('theirs', answers[1])):
                     print('  %-6s %d %s' % (name, said['code'], json.dumps(said['body'])))
             if found and request['method'] == 'GET' and 'watch=' not in request['path']:
-                time.sleep(0.3)  # What controllers inside write is there a little later.
+                time.sleep(0.3)  # Built-in controllers write a little later.
                 answers = both(servers, pair)
                 ours, theirs = comparable(answers[0]), comparable(answers[1])
                 found = list(differences(ours, theirs))
             if not found and order_matters(servers[1], pair[1], answers):
                 found = [('.body.message', answers[0]['body']['message'], answers[1]['body']['message'])]
             if any(path.startswith('.body.details.causes') for path, _, _ in found):
-                found = [f for f in found if not f[0].startswith('.body.message')]  # It says the same again.
+                found = [f for f in found if not f[0].startswith('.body.message')]  # Repeats the causes.
             if not found:
                 continue
             generic = re.sub(r'\[\d+\]', '[]', found[0][0])
@@ -370,15 +391,15 @@ def main():
                 print('    sent   ' + (shown if len(shown) < 1500 else shown[:1500] + ' ...'))
                 for path, one, other in found[:4]:
                     print('    at     ' + path)
-                    print('    ours   ' + json.dumps(one)[:600])
-                    print('    theirs ' + json.dumps(other)[:600])
+                    for who, text in zip(('ours  ', 'theirs'), around_difference(json.dumps(one), json.dumps(other))):
+                        print(f'    {who} {text}')
                 if found[0][0] == '.code':
                     print('    ours said   ' + str(ours['body'].get('message') if isinstance(ours['body'], dict) else ours['body'])[:600])
                     print('    theirs said ' + str(theirs['body'].get('message') if isinstance(theirs['body'], dict) else theirs['body'])[:600])
                 sys.stdout.flush()
             kept.append({'story': number, 'kind': kind.name, 'about': about, 'requests': sent})
             break
-        # Names of things without a namespace are free again.
+        # Free the names of cluster-scoped objects.
         cleanup = []
         if kind.namespaced:
             cleanup.append({'method': 'DELETE', 'path': '/api/v1/namespaces/' + ns})

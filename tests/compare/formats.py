@@ -1,9 +1,9 @@
-"""Answers in CBOR and Protobuf as something that can be compared: read without a schema."""
+"""Decodes CBOR and Protobuf responses without a schema, for comparison."""
 import struct
 
 
 def cbor(data):
-    """The items of a CBOR sequence; keys and texts as Python texts, times as they are written."""
+    """The items of a CBOR sequence; keys and strings as Python strings, times as written."""
     items, position = [], 0
     while position < len(data):
         item, position = _cbor_item(data, position)
@@ -62,7 +62,7 @@ def _cbor_item(data, position):
 
 
 def protobuf(data):
-    """Envelopes (with their 4 bytes of magic), one after the other or each with its length before it, as of a watch."""
+    """Envelopes (with their 4 magic bytes), concatenated or each preceded by its length, as in a watch."""
     out, position = [], 0
     if data[:4] == b'k8s\0':
         return [message(data[4:])]
@@ -74,7 +74,7 @@ def protobuf(data):
 
 
 def message(data):
-    """Fields by number, in order; what reads as a message is one, what reads as text is text."""
+    """Fields by number, in order; bytes that parse as a message are decoded as one, then as text."""
     fields, position = [], 0
     while position < len(data):
         tag, position = varint(data, position)

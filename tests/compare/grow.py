@@ -1,4 +1,4 @@
-"""The kinds of a server, and random objects of them: grown from the published schemas, or changed from samples."""
+"""The kinds of a server, and random objects of them: generated from the published schemas, or mutated from samples."""
 import copy, json, os
 
 from samples import SAMPLES
@@ -160,14 +160,14 @@ def at(value, path):
 
 
 class Writer:
-    """Grows and changes objects of one kind."""
+    """Generates and mutates objects of one kind."""
 
     def __init__(self, kind, rng, ns, number):
         self.kind, self.rng, self.ns, self.number = kind, rng, ns, number
         self.grower = Grower(rng, kind.schemas)
 
     def of(self, kind, schema):
-        """The same for another kind, whose schema is given."""
+        """The same for another kind with the given schema."""
         kind.schema, kind.schemas = schema, self.kind.schemas
         return Writer(kind, self.rng, self.ns, self.number)
 
@@ -217,7 +217,7 @@ class Writer:
         return out
 
     def changed_part(self, part, path):
-        """A part of an object, found at path in the schema, with one field generated again."""
+        """A part of an object, at `path` in the schema, with one field generated again."""
         out = copy.deepcopy(part)
         names = list(self.grower.schema_at(self.kind.schema, path).get('properties', {}))
         if isinstance(out, dict) and names:
@@ -250,7 +250,7 @@ class Writer:
             elif isinstance(parent[key], dict):
                 parent[key]['unknownField'] = 1
         elif move < 0.90:
-            # A field that is not there yet.
+            # A field that is not set yet.
             holder = parent[key] if isinstance(parent[key], dict) else parent
             spot = path if isinstance(parent[key], dict) else path[:-1]
             here = self.grower.schema_at(self.kind.schema, spot)

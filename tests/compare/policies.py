@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Random admission policies on Holdfast and on a real kube-apiserver: whether they are refused, and what they do.
+"""Compares random admission policies on Holdfast and on a real kube-apiserver: whether they are accepted, and their effects.
 
   policies.py --ours URL --theirs URL --token T [--rounds N] [--seed N] [--show N] [--status]
 
-`run.sh --policies HOLDFAST` starts both. Each round makes policies with bindings, params and custom resources, the same on
-both servers, and sends both the same requests, some as a user who may do less. Code, body (the Status or the object) and
-warnings of every answer are compared: refusals of policies, of CRDs with rules and of device classes as a whole, denials,
-messages, mutated objects, the authorizer in expressions. With --status the type checking in a policy's status is compared, too; that needs
-kube-controller-manager. A policy acts on objects with a label of its own, as kube-apiserver has no order of policies.
+`run.sh --policies HOLDFAST` starts both. Each round creates policies with bindings, params and custom resources, the same on
+both servers, and sends both the same requests, some as a user with fewer permissions. Code, body (the Status or the object)
+and warnings of every response are compared: rejections of policies, of CRDs with rules and of device classes, denials,
+messages, mutated objects, the authorizer in expressions. With --status, the type checking in the status of policies is
+compared as well; that needs kube-controller-manager. Each policy applies to objects with its own label, because the order of
+policies in kube-apiserver is unspecified.
 """
 import argparse
 import json
@@ -44,7 +45,7 @@ CHECKS = ["group('').resource('configmaps').namespace('policies').check('create'
 
 
 def leaves(kind, rng, spec):
-    """What expressions of a policy about this kind are made of, `spec` being what the policy has so far."""
+    """The building blocks for expressions of a policy for this kind; `spec` is the policy so far."""
     check = rng.choice(CHECK_SUBJECTS) + "." + rng.choice(CHECKS) if rng.random() < 0.9 else "authorizer.requestResource.check('delete')"
     made = {
         "dyn": ["object", "oldObject", "request", "params", "namespaceObject", "object.metadata", "object.nope", "request.object", "variables.v", "params.data", "request.options"],
@@ -90,7 +91,7 @@ class Generator:
         return Maker(rng, False, leaves(kind, rng, spec), plain=True).make(wanted, rng.choice([0, 1, 1, 1, 2]))
 
     def common(self, number, kind):
-        """What both kinds of policies have."""
+        """The common part of both kinds of policies."""
         rng = self.rng
         group, version, resource = rng.choice(KINDS[kind][2])
         spec = {"matchConstraints": {"objectSelector": {"matchLabels": {"policy": f"p{number}"}},
@@ -189,7 +190,7 @@ class Generator:
         return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
 
     def requests(self, kind, number):
-        """What happens to the object of one policy."""
+        """The requests for the object of one policy."""
         rng, path = self.rng, KINDS[kind][1]
         as_user = {"Impersonate-User": "alice"} if self.chance(0.4) else {}
         headers = {"Content-Type": "application/json", **as_user}
@@ -216,7 +217,7 @@ class Comparison:
         self.options, self.sent, self.differing = options, 0, 0
 
     def both(self, request, about=""):
-        """Sends a request to both; what they answer is compared. Whether both accepted it."""
+        """Sends a request to both servers and compares the responses. Returns whether both accepted it."""
         request.setdefault("headers", {"Content-Type": "application/json"})
         answers = [server.send(request) for server in self.servers]
         self.sent += 1
@@ -255,7 +256,7 @@ class Comparison:
             self.quietly("POST", KINDS["Widget"][1], {"apiVersion": KINDS["Widget"][0], "kind": "Widget", "metadata": metadata, "spec": {"size": i}})
 
     def settle(self, number):
-        """Waits until policies made now act on both servers: one of each kind is made and asked until it does."""
+        """Waits until new policies take effect on both servers, by creating one of each kind and testing it."""
         name = f"settled-{number}"
         constraints = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}], "objectSelector": {"matchLabels": {"settled": name}}}
         for kind, plural, own in (("ValidatingAdmissionPolicy", "validatingadmissionpolicies", {"validations": [{"expression": "!has(object.metadata.labels.mutated)", "message": "settled"}]}),
@@ -299,14 +300,14 @@ class Comparison:
             self.quietly("DELETE", f"{REGISTRATION}/{plural}/{name}")
         for i in range(8):
             self.both({"method": "POST", "path": "/apis/resource.k8s.io/v1/deviceclasses?dryRun=All", "body": make.device_class(f"class-{number}-{i}")})
-        for i in range(8):  # Definitions with rules, refused or not.
+        for i in range(8):  # Definitions with rules, valid or not.
             schema = SchemaMaker(make.rng).query()["schema"]
             crd = definition("compare.example.com", f"things{number}x{i}", f"Thing{number}x{i}", schema)
             self.both({"method": "POST", "path": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All", "body": crd})
 
 
     def subresources(self):
-        """Mutations of what is sent to subresources and has a kind of its own."""
+        """Mutations of subresource requests that have their own kind."""
         core = f"/api/v1/namespaces/{NAMESPACE}"
         pod = {"metadata": {"name": "pod"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         self.quietly("POST", f"{core}/pods", pod)

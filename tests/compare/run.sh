@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh [--access|--policies] HOLDFAST [options]: starts Holdfast and a real kube-apiserver, and compares their answers
-# (compare.py), or with --access who may do what (access.py), or with --policies what admission policies do (policies.py).
-# KUBE_APISERVER, KUBE_CONTROLLER_MANAGER and ETCD name the programs (those on PATH otherwise).
+# run.sh [--access|--policies] HOLDFAST [options]: starts Holdfast and a real kube-apiserver, and compares their responses
+# (compare.py), with --access their authorization decisions (access.py), or with --policies the effects of admission
+# policies (policies.py). KUBE_APISERVER, KUBE_CONTROLLER_MANAGER and ETCD name the programs (default: those on the PATH).
 set -euo pipefail
 compare=compare.py controllers=none
 case $1 in
@@ -9,7 +9,7 @@ case $1 in
 --policies) compare=policies.py controllers=validatingadmissionpolicy-status-controller && shift ;;
 esac
 for program in "${KUBE_APISERVER:-kube-apiserver}" "${ETCD:-etcd}"; do
-  command -v "$program" >/dev/null || { echo "run.sh: skipped: there is no $program" && exit 0; }
+  command -v "$program" >/dev/null || { echo "run.sh: skipped: $program not found" && exit 0; }
 done
 holdfast=$1
 shift
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
 pids=()
 cleanup() {
-  # kube-apiserver takes minutes to end once its etcd is gone, and what they hold is thrown away.
+  # SIGKILL: kube-apiserver takes minutes to exit once its etcd is gone, and the data is discarded anyway.
   for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
   rm -rf "$dir"
@@ -29,7 +29,7 @@ answers() { # answers URL
     curl -skf -H 'Authorization: Bearer compare' "$1" >/dev/null && return
     sleep 0.1
   done
-  echo "run.sh: $1 does not answer" >&2
+  echo "run.sh: $1 does not respond" >&2
   exit 1
 }
 
@@ -48,7 +48,7 @@ pids+=($!)
   --service-account-signing-key-file "$dir/sa.key" --disable-admission-plugins ServiceAccount,Priority \
   --feature-gates CBORServingAndStorage=true >"$dir/kube-apiserver.log" 2>&1 &
 pids+=($!)
-# The gate is off in kube-apiserver.
+# The gate is off by default in kube-apiserver.
 "$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers="$controllers" \
   --feature-gates AllowUnsafeMalformedObjectDeletion=false \
   --token-auth-file "$dir/tokens.csv" --disable-admission-plugins=ServiceAccount,Priority \

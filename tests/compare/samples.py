@@ -1,4 +1,4 @@
-"""Objects that use many fields at once: what stories change. Names and namespaces are put in by the stories."""
+"""Objects that use many fields, for stories to mutate. Names and namespaces are set by the stories."""
 
 META = {'labels': {'app': 'web'}}
 

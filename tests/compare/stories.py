@@ -1,7 +1,7 @@
-"""Stories: generators of requests about one kind. Each is sent what kube-apiserver answered."""
+"""Stories: generators of requests about one kind. The response of kube-apiserver is sent to the generator."""
 import copy, json
 
-from grow import NUMBERS, TEXTS, at, places
+from grow import TEXTS, at, places
 
 SERVER_SET = ('uid', 'resourceVersion', 'creationTimestamp', 'managedFields', 'generation', 'selfLink',
               'deletionTimestamp', 'deletionGracePeriodSeconds')
@@ -77,7 +77,6 @@ def reads(kind, ns, name, rng):
                       'resourceVersionMatch=NotOlderThan', 'continue=x', 'fieldSelector=a', 'fieldSelector=status.phase%3DRunning',
                       'fieldSelector=spec.nodeName%3Dn', 'fieldSelector=type%3DOpaque', 'timeoutSeconds=x',
                       'watch=true&timeoutSeconds=1&resourceVersion=x', 'sendInitialEvents=true'])
-    mine = ('&' if kind.namespaced else '&labelSelector=%21app,compare%3D' + ns + '&')[:-1] if not kind.namespaced else ''
     yield {'method': 'GET', 'path': kind.path(ns, name)}
     if kind.namespaced:
         yield {'method': 'GET', 'path': kind.path(ns) + '?' + sel}
@@ -105,10 +104,15 @@ def story_grown(w, name):
     yield {'method': 'POST', 'path': w.kind.path(w.ns) + query(w.rng), 'headers': JSON, 'body': w.grown(name)}
 
 
-def story_update(w, name):
+def created(w, name):
+    """Creates a valid object. Returns its name and the response."""
     sample = w.valid(name)
-    name = sample['metadata']['name']
     answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
+    return sample['metadata']['name'], answer
+
+
+def story_update(w, name):
+    name, answer = yield from created(w, name)
     for _ in range(3):
         if answer['code'] not in (200, 201):
             return
@@ -134,9 +138,7 @@ def story_update(w, name):
 
 
 def story_patch(w, name):
-    sample = w.valid(name)
-    name = sample['metadata']['name']
-    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
+    name, answer = yield from created(w, name)
     for _ in range(4):
         if answer['code'] not in (200, 201):
             return
@@ -185,7 +187,7 @@ def story_delete(w, name):
     if w.rng.random() < 0.2:
         sample['metadata'].pop('name')
         sample['metadata']['generateName'] = 'gen-'
-    answer = yield {'method': 'POST', 'path': w.kind.path(w.ns) + query(w.rng), 'headers': JSON, 'body': sample}
+    yield {'method': 'POST', 'path': w.kind.path(w.ns) + query(w.rng), 'headers': JSON, 'body': sample}
     name = sample['metadata'].get('name') or name
     options = {'kind': 'DeleteOptions', 'apiVersion': w.rng.choice(['v1', 'meta.k8s.io/v1', 'x/v1'] if w.rng.random() < 0.2 else ['v1'])}
     for key, values in (('gracePeriodSeconds', [0, 30, -1, 'x']), ('propagationPolicy', ['Foreground', 'Background', 'Orphan', 'X']),
@@ -215,7 +217,7 @@ FAULTS = [{'uid': 'x'}, {'finalizers': ['x']}, {'finalizers': ['Not Valid!']}, {
 
 
 def story_metadata(w, name):
-    """Each fault of metadata alone, by POST, PUT and at the status."""
+    """Each mistake in metadata on its own, with POST, PUT and through the status."""
     sample = w.valid(name)
     name = sample['metadata']['name']
     faults = w.rng.sample(FAULTS, 4)
@@ -234,10 +236,10 @@ def story_metadata(w, name):
         yield {'method': 'PUT', 'path': w.kind.path(w.ns, name, sub), 'headers': JSON, 'body': body}
 
 
-# ------------------------------------------------------------------ patches as tools write them
+# ------------------------------------------------------------------ patches as written by tools
 
 def merge_lists(w, value, path=()):
-    """The lists in an object that strategic merge patches merge: path, merge key (None: texts)."""
+    """The lists of an object that strategic merge patches merge: path, merge key (None for lists of strings)."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, list):
@@ -253,7 +255,7 @@ def merge_lists(w, value, path=()):
 
 
 def wrap(w, live, path, inner):
-    """A patch that reaches a place: items of merged lists are named by their key."""
+    """A patch for a given path: items of merged lists are identified by their key."""
     for i in range(len(path) - 1, -1, -1):
         step = path[i]
         if isinstance(step, int):
@@ -327,7 +329,7 @@ def story_strategic(w, name):
 
 
 def story_json_patch(w, name):
-    """JSON patches that mostly work."""
+    """JSON patches that mostly succeed."""
     rng, sample = w.rng, w.valid(name)
     name = sample['metadata']['name']
     answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
@@ -366,7 +368,7 @@ def story_json_patch(w, name):
 # ------------------------------------------------------------------ ownership
 
 def part_of(rng, value, chance):
-    """Some members of an object, with the names that lists are merged by."""
+    """Some members of an object, with the keys by which lists are merged."""
     if isinstance(value, dict):
         return {k: part_of(rng, v, chance) for k, v in value.items()
                 if k in ('name', 'containerPort', 'port', 'protocol', 'key', 'mountPath', 'ip', 'type', 'topologyKey') or rng.random() < chance}
@@ -493,7 +495,7 @@ def story_collection(w, name):
 
 
 def story_watch(w, name):
-    """What a watch with a selector sees of objects that come, change and go."""
+    """Events of a watch with a selector for objects that are created, changed and deleted."""
     rng, kind = w.rng, w.kind
     if not kind.namespaced or 'watch' not in kind.verbs:
         return
@@ -519,7 +521,7 @@ def story_watch(w, name):
         'sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=<remembered>', 'resourceVersion=-1', 'labelSelector=x%20y', 'fieldSelector=nope%3D1'])}
 
 
-# ------------------------------------------------------------------ how requests are written
+# ------------------------------------------------------------------ malformed requests
 
 ACCEPTS = ['application/json', '*/*', 'application/*', 'text/html', 'text/plain', 'application/xml', 'application/json;q=0.5,application/yaml', 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json',
            'application/json;as=Table;v=v2;g=meta.k8s.io', 'application/json;as=Table;v=v1;g=x', 'application/json;as=Nope;v=v1;g=meta.k8s.io', 'application/json;as=Table;v=v1beta1;g=meta.k8s.io',
@@ -548,7 +550,7 @@ def story_negotiate(w, name):
 
 
 def raw_json(rng, value, where, depth=0):
-    """JSON text with a member of one object written twice, unknown, or in another case."""
+    """JSON text with a duplicate or unknown member, or one in a different case."""
     if isinstance(value, dict):
         members = [(k, raw_json(rng, v, where, depth + 1)) for k, v in value.items()]
         where[0] -= 1
@@ -604,12 +606,12 @@ def story_strict(w, name):
         elif move < 0.75:
             yield {'method': 'PATCH', 'path': w.kind.path(w.ns, name) + '?fieldManager=m&force=true' + validation, 'headers': APPLY, 'body': body}
         else:
-            answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
+            yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': sample}
             yield {'method': 'PATCH', 'path': w.kind.path(w.ns, name) + '?dryRun=All' + validation, 'headers': rng.choice([MERGE, STRATEGIC]), 'body': raw_json(rng, sample, [rng.randint(1, objects)])}
 
 
 def story_types(w, name):
-    """Something of another type, in several places, one at a time."""
+    """Values of the wrong type, in several places, one at a time."""
     rng, sample = w.rng, w.valid(name)
     spots = [p for p in places(sample) if p[:2] != ('metadata', 'name')]
     for path in rng.sample(spots, min(6, len(spots))):
@@ -619,7 +621,7 @@ def story_types(w, name):
 
 
 def story_mistakes(w, name):
-    """One mistake at a time in an object that is right: each field's own rules."""
+    """One mistake at a time in a valid object: the rules of each field."""
     rng, sample = w.rng, w.valid(name)
     spots = [p for p in places(sample) if p[:2] != ('metadata', 'name')]
     for path in [rng.choice(spots) for _ in range(8)]:
@@ -687,7 +689,7 @@ def story_scale(w, name):
 
 
 def comes_to_be_served(w, definition):
-    """Creates a definition of a kind and waits for it; false: it was refused."""
+    """Creates a definition of a kind and waits for it; false if it was rejected."""
     answer = yield {'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': definition}
     if answer['code'] != 201:
         return False
@@ -699,7 +701,7 @@ def comes_to_be_served(w, definition):
 
 
 def story_custom(w, name):
-    """Objects of a custom kind whose schema has something of everything."""
+    """Objects of a custom kind whose schema uses every feature."""
     if w.kind.name != 'CustomResourceDefinition':
         return
     rng, definition = w.rng, w.named(w.kind.samples[-1], name)

@@ -1,11 +1,11 @@
-"""Stories about custom resources beyond their objects: paths, verbs and subresources that a definition has or has not, /scale, the defaults
-of each version, fields to select by, findings of field validation; and about requests that say more than they should."""
+"""Stories about custom resources beyond their objects: paths, verbs and subresources that a definition has or does not have,
+/scale, the defaults of each version, selectable fields, field validation; and about requests with superfluous content."""
 
 from stories import JSON, MERGE, PATCH, STRATEGIC, comes_to_be_served
 
 
 def _definition(w, name):
-    """A definition with random subresources, scope and versions; its versions differ in their defaults and fields to select by."""
+    """A definition with random subresources, scope and versions; its versions differ in their defaults and selectable fields."""
     rng, definition = w.rng, w.named(w.kind.samples[-1], name)
     text = {'type': 'string'}
 
@@ -89,8 +89,19 @@ def story_routes(w, name):
         yield {'method': 'GET', 'path': base(version) + '/one'}
 
 
+# What a document may claim to be instead of what its path says.
+OTHER_KINDS = [{'kind': kind, 'apiVersion': version} for version, kinds in {
+    'v1': ('Secret', 'SecretList', 'Status', 'List', 'DeleteOptions', 'APIGroup', 'Binding', 'Event', 'Nope'),
+    'apps/v1': ('Deployment', 'DeploymentList', 'PatchOptions', 'Pod'),
+    'autoscaling/v1': ('Scale',), 'policy/v1': ('Eviction',), 'authentication.k8s.io/v1': ('TokenRequest',),
+    'meta.k8s.io/v1': ('Table', 'PartialObjectMetadata'), 'events.k8s.io/v1': ('Event',), 'x/v1': ('Nope',)}.items() for kind in kinds] + [
+    {'kind': 'Secret'}, {'kind': 'Pod'}, {'kind': 'Nope'}, {'kind': 'Pod', 'spec': {'containers': 1}},
+    {'kind': 'ConfigMap', 'apiVersion': 'v1', 'data': {'a': 1}}, {'apiVersion': 'v1'}, {'apiVersion': 'apps/v1'}]
+
+
 def story_much(w, name):
-    """Requests that say more than they should: a resourceVersion where none belongs, another kind in a patch, members that are unknown or twice there."""
+    """Requests with superfluous content: a resourceVersion where none belongs, another kind in a patch, unknown or duplicate
+    members."""
     rng, sample = w.rng, w.valid(name)
     name = sample['metadata']['name']
     path = w.kind.path(w.ns, name)
@@ -102,9 +113,11 @@ def story_much(w, name):
     if answer['code'] not in (201, 409):
         return
     for _ in range(3):
-        kind = rng.choice([{'kind': 'Secret'}, {'kind': 'Pod'}, {'kind': 'Nope'}, {'kind': 'Deployment', 'apiVersion': 'apps/v1'}, {'kind': 'Pod', 'apiVersion': 'apps/v1'},
-                           {'kind': 'Pod', 'spec': {'containers': 1}}, {'kind': 'ConfigMap', 'apiVersion': 'v1', 'data': {'a': 1}}])
+        kind = rng.choice(OTHER_KINDS)
         yield {'method': 'PATCH', 'path': path + rng.choice(['', '?fieldValidation=Strict']), 'headers': rng.choice([MERGE, STRATEGIC]), 'body': kind}
+        kind = rng.choice(OTHER_KINDS)
+        yield rng.choice([{'method': 'POST', 'path': w.kind.path(w.ns), 'headers': JSON, 'body': kind},
+                          {'method': 'PUT', 'path': path, 'headers': JSON, 'body': {**sample, **kind}}])
         operations = []
         for i in range(rng.choice([1, 2, 3])):
             members = ['"op":"add"', '"path":"/metadata/labels"', '"value":{"a":"%d"}' % i] + rng.sample(['"foo":1', '"op":"add"', '"bar":1', '"bar":2', '"path":"/metadata/labels"'], rng.choice([0, 1, 2]))
@@ -116,7 +129,8 @@ def story_much(w, name):
 
 
 def story_faults(w, name):
-    """Definitions with what is rarely there: defaults of embedded resources, indices in the paths of /scale, top-level names with rules, a built-in group."""
+    """Definitions with rarely used features: defaults of embedded resources, indices in the paths of /scale, top-level names
+    with rules, a built-in group."""
     if w.kind.name != 'CustomResourceDefinition':
         return
     rng, definition = w.rng, _definition(w, name)
@@ -156,13 +170,14 @@ def story_faults(w, name):
 
 
 def story_mistaken(w, name):
-    """Definitions with several mistakes at once: in the form of a schema, its keywords, defaults, lists, rules, fields to select by, and the webhook."""
+    """Definitions with several mistakes at once: in the structure of a schema, its keywords, defaults, lists, rules,
+    selectable fields, and the webhook."""
     if w.kind.name != 'CustomResourceDefinition':
         return
     rng = w.rng
 
     def broken(depth=0):
-        """One property at each level: Go looks at several in no order."""
+        """One property per level, because Go visits several in random order."""
         schema = {'type': rng.choice(['object', 'object', 'object', 'array', 'string', 'integer', 'text', '', 'null'])}
         if not schema['type']:
             del schema['type']
@@ -205,7 +220,7 @@ def story_mistaken(w, name):
 
 
 def story_claims(w, name):
-    """The status of a ResourceClaim, changed by a user with some of the rights that this takes."""
+    """The status of a ResourceClaim, changed by a user with some of the required permissions."""
     if w.kind.name != 'ResourceClaim':
         return
     rng, user = w.rng, 'user-' + w.ns

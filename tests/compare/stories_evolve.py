@@ -1,4 +1,5 @@
-"""Stories about custom kinds with schemas of random parts, whose definition changes while several managers own fields of an object."""
+"""Stories about custom kinds with randomly composed schemas, whose definition changes while several managers own fields of
+an object."""
 import copy
 
 from stories import APPLY, JSON, MERGE, PATCH, comes_to_be_served, part_of
@@ -18,7 +19,7 @@ def _number(rng):
 
 
 def _schema(rng, depth=0, in_list=False):
-    """A structural schema that most of what _value makes fits."""
+    """A structural schema that most results of _value match."""
     kind = rng.choice(['text', 'number', 'flag', 'set', 'port'] + ([] if depth > 1 else ['struct', 'struct', 'map', 'keyed', 'keyed', 'list', 'any', 'embedded']))
     if kind == 'text':
         return _text(rng, not in_list)
@@ -47,8 +48,8 @@ def _schema(rng, depth=0, in_list=False):
     return {'type': 'object', 'properties': fields, **rng.choice([{}, {}, {'x-kubernetes-map-type': 'atomic'}, {'x-kubernetes-map-type': 'granular'}, {'default': {}}, {'required': sorted(fields)[:1]}])}
 
 
-# How often a value has another type, or an object an unknown field. One or the other in a story: kube-apiserver stops looking at an object
-# at an unknown field, and which others it has seen by then is Go's chance.
+# How often a value has the wrong type, or an object an unknown field. Only one of them per story: kube-apiserver stops at an
+# unknown field, and which other fields it has seen by then is random in Go.
 TYPES, NAMES = (0.02, 0), (0, 0.04)
 
 
@@ -69,7 +70,7 @@ def _value(rng, schema, wrong):
             return rng.sample(TEXTS, rng.choice([0, 1, 2, 3])) if rng.random() < 0.93 else ['a', 'a']
         items = [_value(rng, schema['items'], wrong) for _ in range(rng.choice([0, 1, 2, 2, 3]))]
         keys = schema.get('x-kubernetes-list-map-keys')
-        if keys and rng.random() < 0.93:  # Each key once.
+        if keys and rng.random() < 0.93:  # Each key is unique.
             items = list({tuple(str(item.get(key)) for key in keys): item for item in items if isinstance(item, dict)}.values())
         return items
     if schema.get('x-kubernetes-int-or-string'):
@@ -90,7 +91,7 @@ def _value(rng, schema, wrong):
 
 
 def _part(rng, schema, wrong, chance):
-    """Some fields of such a value."""
+    """A subset of the fields of such a value."""
     value = _value(rng, schema, wrong)
     return part_of(rng, value, chance) if isinstance(value, dict) else {}
 
@@ -105,7 +106,7 @@ def _nodes(schema):
 
 
 def _edit(rng, schema):
-    """One change of a schema, as authors of definitions make them."""
+    """One change of a schema, as typically made by authors of definitions."""
     node = rng.choice(list(_nodes(schema)))
     kind = node.get('type')
     if kind == 'array':
@@ -142,7 +143,7 @@ def _edit(rng, schema):
 
 
 def story_evolve(w, name):
-    """Appliers and updaters of one object through two versions, and a definition that changes in between."""
+    """Appliers and updaters of one object through two versions, with a definition that changes in between."""
     if w.kind.name != 'CustomResourceDefinition':
         return
     rng, definition = w.rng, w.named(w.kind.samples[-1], name)
@@ -174,7 +175,7 @@ def story_evolve(w, name):
             for one in versions if rng.random() < 0.6 else [versions[which]]:
                 state = rng.getstate()
                 _edit(rng, one['schema']['openAPIV3Schema']['properties']['spec'])
-                rng.setstate(state)  # The same change in both, where they are alike.
+                rng.setstate(state)  # The same change in both versions, if they have the same schema.
             rng.random()
             if rng.random() < 0.15:
                 versions[0]['storage'], versions[1]['storage'] = versions[1]['storage'], versions[0]['storage']

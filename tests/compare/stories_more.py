@@ -1,8 +1,8 @@
 """More stories: encodings, deletion, subresources, conflicts, options of lists and watches, addresses, discovery."""
-import copy, json
+import copy
 
-from grow import at, places
-from stories import APPLY, FIELDS, JSON, MERGE, PARTIAL, PARTIAL_LIST, PATCH, STRATEGIC, TABLE, comes_to_be_served, query, selectors
+from grow import at
+from stories import APPLY, FIELDS, JSON, MERGE, PARTIAL, PARTIAL_LIST, PATCH, STRATEGIC, TABLE, comes_to_be_served, query
 
 PROTOBUF, CBOR = 'application/vnd.kubernetes.protobuf', 'application/cbor'
 AS_TABLE, AS_PARTIAL, AS_PARTIALS = ';as=Table;v=v1;g=meta.k8s.io', ';as=PartialObjectMetadata;v=v1;g=meta.k8s.io', ';as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
@@ -18,7 +18,7 @@ def accept(rng):
 
 
 def story_formats(w, name):
-    """One object in every encoding, read and written back as it was read."""
+    """One object in every encoding, read and written back unchanged."""
     rng, sample = w.rng, w.valid(name)
     name = sample['metadata']['name']
     path = w.kind.path(w.ns, name)
@@ -57,7 +57,11 @@ def story_end(w, name):
             yield {'method': 'DELETE', 'path': path}
             return
         move = rng.random()
-        if move < 0.6:
+        if w.kind.name == 'Namespace' and rng.random() < 0.25:
+            body = {**answer['body'], 'spec': rng.choice([{}, {}, {'finalizers': []}, {'finalizers': ['kubernetes', 'example.com/x']}])}
+            body['metadata'] = {k: v for k, v in body['metadata'].items() if k in ('name', 'labels', 'finalizers')}
+            yield {'method': 'PUT', 'path': path + '/finalize', 'headers': JSON, 'body': body}
+        elif move < 0.6:
             options = {}
             for key, values in (('gracePeriodSeconds', [0, 1, 30, 60, -1, None]), ('propagationPolicy', ['Foreground', 'Background', 'Orphan', 'X', '']),
                                 ('preconditions', [{'uid': 'x'}, {'uid': '<uid>'}, {'resourceVersion': '1'}, {'resourceVersion': '<live>'}, {'uid': '<uid>', 'resourceVersion': '<live>'}, {}, {'resourceVersion': ''}]),
@@ -161,7 +165,7 @@ MOVES = {'Pod': _pod_moves, 'ServiceAccount': _token_moves, 'CertificateSigningR
 
 
 def story_subresources(w, name):
-    """The subresources that have rules of their own."""
+    """The subresources with their own rules."""
     moves = MOVES.get(w.kind.name)
     if not moves:
         return
@@ -191,7 +195,7 @@ def story_subresources(w, name):
 # ------------------------------------------------------------------ ownership of lists
 
 def typed_lists(w, value, path=()):
-    """The lists of an object with what their schema says of them: path, type, keys."""
+    """The lists of an object with their schema: path, type, keys."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, list) and item:
@@ -206,7 +210,7 @@ def typed_lists(w, value, path=()):
 
 
 def change_list(w, config):
-    """One list of a configuration done otherwise: items less, more, twice, in another order, without a key, null."""
+    """Varies one list of a configuration: fewer, additional, duplicate or reordered items, a missing key, null."""
     rng = w.rng
     lists = list(typed_lists(w, config))
     keyed = [one for one in lists if one[1] != 'atomic']
@@ -275,7 +279,7 @@ def story_lists(w, name):
 # ------------------------------------------------------------------ options of lists and watches
 
 def story_options(w, name):
-    """Lists and watches of a few objects, in namespaces or not, with options that may not go together."""
+    """Lists and watches of a few objects, namespaced or not, with options that may conflict."""
     rng, kind = w.rng, w.kind
     mine = 'compare%3D' + w.ns
     for i in range(3):
@@ -336,14 +340,14 @@ def story_addresses(w, name):
         if method == 'PATCH':
             request.update(headers=rng.choice([MERGE, JSON, APPLY, {}]), body={'metadata': {'labels': {'x': 'y'}}})
         if path == '/apis' or method in ('GET', 'HEAD') and path in (many + '/', many, many.replace('/namespaces/' + w.ns, ''), many + '?fieldManager=x'):
-            continue  # Of everybody.
+            continue  # Shared by all.
         yield request
 
 
 # ------------------------------------------------------------------ custom kinds
 
 def story_published(w, name):
-    """What discovery and OpenAPI say of a custom kind, with a schema of random parts."""
+    """Discovery and OpenAPI of a custom kind with a randomly composed schema."""
     if w.kind.name != 'CustomResourceDefinition':
         return
     rng, definition = w.rng, w.named(w.kind.samples[-1], name)

@@ -1,10 +1,11 @@
-"""Stories about the rules of a kind: one part of a valid object, found anywhere in its schema, is filled with what the rules are about."""
+"""Stories about the rules of a kind: one part of a valid object, anywhere in its schema, is filled with values that the
+rules check."""
 import copy
 
 from grow import NUMBERS, TEXTS
 from stories import JSON
 
-# Forms that some rule knows. A random text is seldom one of them, and without it the rules behind it are never reached.
+# Formats that some rule recognizes. Random strings rarely match them, and then further rules are never reached.
 FORMS = ['iqn.2001-04.com.example:storage', 'eui.02004567A425678D', 'naa.12', 'host:80', '[::1]:80', 'a,b:1', '/', '//', '/a/../b', '..a',
          'a/b', 'kubernetes.io/x', 'x.k8s.io/y', 'example.com/x/y', 'Localhost', 'RuntimeDefault', 'Unconfined', 'localhost/a', 'runtime/default',
          'docker/default', 'unconfined', 'Managed', 'Shared', 'Dedicated', 'ReadWrite', 'ReadOnly', '/subscriptions/x', 'https://x.blob', 'linux',
@@ -73,7 +74,7 @@ class Filler:
             if inner is None or rng.random() < 0.1:
                 holder[name] = self.fill(part)
                 return
-            if rng.random() < 0.4:  # Of several structs one is often meant to be alone.
+            if rng.random() < 0.4:  # Often only one of several structs may be set.
                 for other in [k for k, v in holder.items() if k != name and isinstance(v, dict) and depth > 0]:
                     del holder[other]
             if item is None:
@@ -104,7 +105,7 @@ def changed(w, filler, sample, without):
 
 
 def story_rules(w, name):
-    """Creates, updates and statuses with one part that the rules are about; nothing is kept but the first object."""
+    """Creates, updates and status updates with one part that the rules check; only the first object is kept."""
     rng, kind, filler = w.rng, w.kind, Filler(w)
     path, one = kind.path(w.ns), kind.path(w.ns, name)
     always = ('apiVersion', 'kind', 'metadata')

@@ -1,4 +1,4 @@
-// What a user of the library writes first: two managers apply a ConfigMap, and the second one gets a conflict.
+// A minimal user of the library: two managers apply a ConfigMap, and the second one gets a conflict.
 #include <holdfast/codec/codec.h>
 #include <holdfast/ownership/ownership.h>
 #include <holdfast/types/types.h>

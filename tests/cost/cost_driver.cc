@@ -1,7 +1,7 @@
-// cost_driver CASE SIZE: one piece of work on an input of that size, the worst we know. tests/cost/cost_test.py counts
-// its instructions. Without arguments: the names of all cases.
-// cost_driver --sweep: judges an object for every list and map of every built-in kind, short and long, and prints those
-// whose time grows faster than they do. For finding new cases; times depend on the machine.
+// cost_driver CASE SIZE: one operation on the worst known input of that size; tests/cost/cost_test.py counts its
+// instructions. Without arguments, prints the names of all cases.
+// cost_driver --sweep: validates an object for every list and map of every built-in kind, short and long, and prints
+// those whose time grows faster than their size. For finding new cases; times depend on the machine.
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +34,7 @@ using Work = std::function<void(size_t size)>;
   exit(1);
 }
 
-// `each` for 0 to count - 1, with commas between.
+// The results of `each` for 0 to count - 1, separated by commas.
 std::string listed(size_t count, const std::function<std::string(size_t)>& each) {
   std::string out;
   for (size_t i = 0; i < count; ++i) out += (i > 0 ? "," : "") + each(i);
@@ -47,7 +47,7 @@ std::string distinct_keys(size_t count) {
   return "{" + listed(count, [](size_t i) { return quoted("k" + number(i)) + ":1"; }) + "}";
 }
 
-// Keys which a table that probes linearly would crowd into an eighth of itself, if it hashed them as anybody can.
+// Keys that would crowd a linearly probed table into an eighth of its slots, if it used an unseeded hash.
 std::string colliding_keys(size_t count) {
   const size_t slots = std::bit_ceil(2 * count), crowded = std::max<size_t>(slots / 8, 1);
   size_t tried = 0;
@@ -84,8 +84,8 @@ void strategic(size_t size, const std::string& patch_prefix) {
   if (!merged) fail(merged.error().message);
 }
 
-// Defaults, validation and warnings, as for a create and for an update to itself. What is found does not matter.
-void judge(Arena& arena, const types::Resource& resource, const Value& tree) {
+// Defaults, validation and warnings, as for a create and for an update without changes. The findings do not matter.
+void validate(Arena& arena, const types::Resource& resource, const Value& tree) {
   Result<Value> typed = codec::to_typed(arena, *resource.type, tree);
   if (!typed) fail(typed.error().message);
   Draft draft(arena, *typed);
@@ -98,19 +98,19 @@ void judge(Arena& arena, const types::Resource& resource, const Value& tree) {
     (void)kinds::validate_update(context, kinds::Endpoint::Status, object, object);
   (void)kinds::warnings(context, object, nullptr);
 }
-void judge(std::string_view group, std::string_view version, std::string_view kind, const std::string& text) {
+void validate(std::string_view group, std::string_view version, std::string_view kind, const std::string& text) {
   Arena arena;
-  judge(arena, *types::find_kind(group, version, kind), json(arena, text));
+  validate(arena, *types::find_kind(group, version, kind), json(arena, text));
 }
-void judge_pod(const std::string& spec) {
-  judge("", "v1", "Pod", R"({"metadata":{"name":"p","namespace":"n"},"spec":{)" + spec + "}}");
+void validate_pod(const std::string& spec) {
+  validate("", "v1", "Pod", R"({"metadata":{"name":"p","namespace":"n"},"spec":{)" + spec + "}}");
 }
-// A pod with one container that has this.
-void judge_container(const std::string& members) {
-  judge_pod(R"("containers":[{"name":"c","image":"i",)" + members + "}]");
+// Validates a pod with one container that has these members.
+void validate_container(const std::string& members) {
+  validate_pod(R"("containers":[{"name":"c","image":"i",)" + members + "}]");
 }
 
-// An item of a list or a map: members that are texts and numbers say which one it is.
+// An item of a list or a map: string and number members make it unique.
 Value filled(Arena& arena, const types::Type& type, size_t i) {
   using types::Shape;
   switch (type.shape) {
@@ -158,7 +158,7 @@ Value object_with(Arena& arena, const Place& place, size_t count) {
   for (size_t i = place.path.size(); i-- > 0;) {
     MapBuilder map(arena);
     if (i > 0) {
-      // What the list above has one item of.
+      // The list above has one item of this type.
       const types::Type& parent = *place.path[i - 1]->type;
       map.add(place.path[i]->name, value);
       value = map.build();
@@ -213,7 +213,7 @@ int sweep() {
     Arena arena;
     const Value object = object_with(arena, place, count);
     const auto begin = std::chrono::steady_clock::now();
-    judge(arena, *place.resource, object);
+    validate(arena, *place.resource, object);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   for (const Place& place : places) {
@@ -257,7 +257,7 @@ const std::map<std::string, Work>& cases() {
          Arena arena;
          std::vector<std::string> found;
          json(arena, "{" + listed(n, [](size_t i) { return "\"a\":{\"k" + number(i) + "\":1}"; }) + "}",
-              {.duplicates = &found, .unite_repeated_maps = true});
+              {.duplicates = &found, .merge_duplicate_maps = true});
        }},
       {"json, keys given twice below a long path",
        [](size_t n) {
@@ -371,48 +371,49 @@ const std::map<std::string, Work>& cases() {
                          }) +
                   "]";
          };
-         judge_pod("\"containers\":" + containers("c") + ",\"initContainers\":" + containers("i"));
+         validate_pod("\"containers\":" + containers("c") + ",\"initContainers\":" + containers("i"));
        }},
       {"pod, volumes and their mounts",
        [](size_t n) {
-         judge_pod(R"("containers":[{"name":"c","image":"i","volumeMounts":[)" +
-                   listed(n,
-                          [](size_t i) {
-                            return "{\"name\":" + quoted("v" + number(i)) +
-                                   ",\"mountPath\":" + quoted("/m" + number(i)) + "}";
-                          }) +
-                   R"(],"volumeDevices":[)" +
-                   listed(n,
-                          [](size_t i) {
-                            return "{\"name\":" + quoted("d" + number(i)) +
-                                   ",\"devicePath\":" + quoted("/d" + number(i)) + "}";
-                          }) +
-                   R"(]}],"volumes":[)" +
-                   listed(n,
-                          [](size_t i) {
-                            return "{\"name\":" + quoted("v" + number(i)) +
-                                   ",\"persistentVolumeClaim\":{\"claimName\":\"p-c\"}},"
-                                   "{\"name\":" +
-                                   quoted("d" + number(i)) + ",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}}";
-                          }) +
-                   "]");
+         validate_pod(R"("containers":[{"name":"c","image":"i","volumeMounts":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return "{\"name\":" + quoted("v" + number(i)) +
+                                      ",\"mountPath\":" + quoted("/m" + number(i)) + "}";
+                             }) +
+                      R"(],"volumeDevices":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return "{\"name\":" + quoted("d" + number(i)) +
+                                      ",\"devicePath\":" + quoted("/d" + number(i)) + "}";
+                             }) +
+                      R"(]}],"volumes":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return "{\"name\":" + quoted("v" + number(i)) +
+                                      ",\"persistentVolumeClaim\":{\"claimName\":\"p-c\"}},"
+                                      "{\"name\":" +
+                                      quoted("d" + number(i)) +
+                                      ",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}}";
+                             }) +
+                      "]");
        }},
       {"pod, environment and ports",
        [](size_t n) {
-         judge_container("\"env\":[" +
-                         listed(n, [](size_t i) { return "{\"name\":" + quoted("E" + number(i)) + "}"; }) +
-                         "],\"ports\":[" +
-                         listed(n,
-                                [](size_t i) {
-                                  return "{\"name\":" + quoted("p" + number(i)) +
-                                         ",\"containerPort\":" + number(i % 60000 + 1) + "}";
-                                }) +
-                         "],\"resources\":{\"claims\":[" +
-                         listed(n, [](size_t i) { return "{\"name\":" + quoted("c" + number(i)) + "}"; }) + "]}");
+         validate_container("\"env\":[" +
+                            listed(n, [](size_t i) { return "{\"name\":" + quoted("E" + number(i)) + "}"; }) +
+                            "],\"ports\":[" +
+                            listed(n,
+                                   [](size_t i) {
+                                     return "{\"name\":" + quoted("p" + number(i)) +
+                                            ",\"containerPort\":" + number(i % 60000 + 1) + "}";
+                                   }) +
+                            "],\"resources\":{\"claims\":[" +
+                            listed(n, [](size_t i) { return "{\"name\":" + quoted("c" + number(i)) + "}"; }) + "]}");
        }},
       {"pod, tolerations and gates",
        [](size_t n) {
-         judge_pod(
+         validate_pod(
              "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}],\"tolerations\":[" +
              listed(n, [](size_t i) { return "{\"key\":" + quoted("k" + number(i)) + ",\"operator\":\"Exists\"}"; }) +
              "],\"schedulingGates\":[" +
@@ -420,18 +421,18 @@ const std::map<std::string, Work>& cases() {
        }},
       {"service, node ports",
        [](size_t n) {
-         judge("", "v1", "Service",
-               R"({"metadata":{"name":"s","namespace":"n"},"spec":{"type":"NodePort","ports":[)" +
-                   listed(n,
-                          [](size_t i) {
-                            return "{\"name\":" + quoted("p" + number(i)) + ",\"port\":" + number(i % 60000 + 1) +
-                                   ",\"nodePort\":" + number(i % 60000 + 1) + "}";
-                          }) +
-                   "]}}");
+         validate("", "v1", "Service",
+                  R"({"metadata":{"name":"s","namespace":"n"},"spec":{"type":"NodePort","ports":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return "{\"name\":" + quoted("p" + number(i)) + ",\"port\":" + number(i % 60000 + 1) +
+                                      ",\"nodePort\":" + number(i % 60000 + 1) + "}";
+                             }) +
+                      "]}}");
        }},
       {"job, exit codes",
        [](size_t n) {
-         judge(
+         validate(
              "batch", "v1", "Job",
              R"({"metadata":{"name":"j","namespace":"n"},"spec":{"template":{"spec":{"restartPolicy":"Never",)"
              R"("containers":[{"name":"c","image":"i"}]}},"podFailurePolicy":{"rules":[{"action":"Ignore","onExitCodes":)"
@@ -440,22 +441,22 @@ const std::map<std::string, Work>& cases() {
        }},
       {"certificate request, usages",
        [](size_t n) {
-         judge("certificates.k8s.io", "v1", "CertificateSigningRequest",
-               R"({"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"a.b/c","usages":[)" +
-                   listed(n, [](size_t i) { return quoted("u" + number(i)); }) + "]}}");
+         validate("certificates.k8s.io", "v1", "CertificateSigningRequest",
+                  R"({"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"a.b/c","usages":[)" +
+                      listed(n, [](size_t i) { return quoted("u" + number(i)); }) + "]}}");
        }},
       {"finalizers and owners",
        [](size_t n) {
-         judge("", "v1", "ConfigMap",
-               R"({"metadata":{"name":"c","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z",)"
-               R"("finalizers":[)" +
-                   listed(n, [](size_t i) { return quoted("a.b/f" + number(i)); }) + R"(],"ownerReferences":[)" +
-                   listed(n,
-                          [](size_t i) {
-                            return "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"p\",\"uid\":" +
-                                   quoted("u" + number(i)) + "}";
-                          }) +
-                   "]}}");
+         validate("", "v1", "ConfigMap",
+                  R"({"metadata":{"name":"c","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z",)"
+                  R"("finalizers":[)" +
+                      listed(n, [](size_t i) { return quoted("a.b/f" + number(i)); }) + R"(],"ownerReferences":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"p\",\"uid\":" +
+                                      quoted("u" + number(i)) + "}";
+                             }) +
+                      "]}}");
        }},
       {"managedFields of many managers",
        [](size_t n) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""cost_test.py COST_DRIVER: work grows with its input, not with the square of it.
+"""cost_test.py COST_DRIVER: checks that cost grows linearly with the input, not quadratically.
 
-Each case of the driver runs on an input that is doubled five times. Instructions are counted by callgrind, not timed:
-twice the input may cost at most 2.5 times as many, after what an empty input costs.
+Each case of the driver runs on an input that is doubled five times. Instructions are counted by callgrind instead of
+measuring time: twice the input may take at most 2.5 times as many, after subtracting those of an empty input.
 """
 import concurrent.futures
 import os

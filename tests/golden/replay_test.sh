@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # replay_test.sh [--etcd] [--as-user] [--gates LIST] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
-# names another binary than the PATH's) and replays the recordings of the topics (folders beside this script) against
+# overrides the binary on the PATH) and replays the recordings of the topics (directories next to this script) against
 # it. Prints the first difference of each scenario that differs.
 set -euo pipefail
 on_etcd=
 [ "$1" != --etcd ] || { on_etcd=1; shift; }
-# As the recorded administrator, a member of system:masters; or as a user of the same name with permissions from RBAC only.
+# Run as the recorded administrator, a member of system:masters, or as a user of the same name with only RBAC permissions.
 groups=system:masters
 [ "$1" != --as-user ] || { groups=testers; shift; }
 gates=()
@@ -41,7 +41,7 @@ if [ -n "$on_etcd" ]; then
 fi
 
 echo "replay-token,admin,admin,\"$groups\"" >"$dir/tokens.csv"
-# As the recorded server was run: no controllers, and without the plugins that need them.
+# Configured as the recorded server: no controllers, and without the plugins that depend on them.
 "$holdfast" serve --data-dir "$dir/data" "${store[@]}" "${gates[@]}" --listen 127.0.0.1:0 --controllers=none --token-auth-file "$dir/tokens.csv" \
   --disable-admission-plugins=ServiceAccount,Priority >"$dir/log" 2>&1 &
 pids=($! "${pids[@]}")
@@ -62,7 +62,7 @@ if [ "$groups" != system:masters ]; then
     {"verbs":["*"],"nonResourceURLs":["*"]}]}'
   create clusterrolebindings '{"metadata":{"name":"testers"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",
     "kind":"ClusterRole","name":"testers"},"subjects":[{"kind":"Group","name":"testers"}]}'
-  for _ in $(seq 100); do # A role is in force a moment after it was written.
+  for _ in $(seq 100); do # A role takes effect shortly after it is written.
     ! curl -fsSo /dev/null --cacert "$pki/ca.crt" -H 'authorization: Bearer replay-token' "$server/metrics" 2>/dev/null || break
     sleep 0.05
   done
@@ -75,5 +75,5 @@ for topic in "$@"; do
   done
 done
 python3 "$here/replay.py" --server "$server" --token replay-token --fast "${files[@]}"
-# Every value is intact, and what is marked as being in normal form is.
+# Every value is intact, and every value marked as being in normal form is.
 [ -n "$on_etcd" ] || "$holdfast" store check "$dir/data"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`holdfast serve` as a user starts it: flags, files, certificates, health, signals.
+"""`holdfast serve` as started by a user: flags, files, certificates, health, signals.
 
 serve_test.py PATH/TO/holdfast
 """
@@ -22,7 +22,7 @@ def write(path, text, mode='w'):
 
 
 class Server(server.Server):
-    """Started at once on FOLDER/data, with requests by any identity."""
+    """A server started immediately on FOLDER/data, with requests by any identity."""
 
     def __init__(self, folder, *flags, env=None):
         self.base = folder
@@ -72,7 +72,7 @@ class Serve(unittest.TestCase):
         self.servers.append(server)
         return server
 
-    def test_first_start_makes_credentials_and_says_what_to_type(self):
+    def test_first_start_creates_credentials_and_prints_instructions(self):
         s = self.start()
         end = time.time() + 60
         while f'export KUBECONFIG={s.kubeconfig}' not in s.text():  # Printed when the kubeconfig has been written.
@@ -84,7 +84,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(s.ca, first_ca)
         self.assertEqual(s.get('/readyz', s.admin)[:2], (200, 'ok'))
 
-    def test_health_and_version_are_open_to_all_and_the_rest_is_not(self):
+    def test_only_health_and_version_are_public(self):
         s = self.start()
         for path in ('/healthz', '/livez', '/readyz', '/version'):
             self.assertEqual(s.get(path)[0], 200, path)
@@ -100,7 +100,7 @@ class Serve(unittest.TestCase):
                       'group \\"\\" in the namespace \\"default\\"', body)
         self.assertEqual(json.loads(s.get('/version')[1])['minor'], '36')
 
-    def test_the_root_lists_the_paths_that_are_there(self):
+    def test_the_root_lists_the_served_paths(self):
         s = self.start()
         status, body, headers = s.get('/', s.admin)
         self.assertEqual((status, headers['Content-Type']), (200, 'application/json'))
@@ -110,7 +110,7 @@ class Serve(unittest.TestCase):
             self.assertIn(path, paths)
             self.assertEqual(s.get(path, s.admin)[0], 200, path)
 
-    def test_others_can_learn_how_to_recognise_service_account_tokens(self):
+    def test_openid_discovery_of_service_account_issuer(self):
         s = self.start('--service-account-issuer', 'https://issuer.example.com')
         status, body, headers = s.get('/.well-known/openid-configuration', s.admin)
         self.assertEqual((status, headers['Content-Type'], headers['Cache-Control']),
@@ -122,7 +122,7 @@ class Serve(unittest.TestCase):
         self.assertEqual((status, headers['Content-Type']), (200, 'application/jwk-set+json'))
         self.assertEqual([key['use'] for key in json.loads(body)['keys']], ['sig'])
 
-    def test_tokens_of_every_issuer_are_believed_and_the_first_signs(self):
+    def test_tokens_of_every_issuer_are_accepted_and_the_first_signs(self):
         accounts, json_headers = '/api/v1/namespaces/default/serviceaccounts', {'Content-Type': 'application/json'}
 
         def token_of(server):
@@ -146,7 +146,7 @@ class Serve(unittest.TestCase):
         s = self.start('--service-account-issuer=https://new.example.com', '--api-audiences=https://new.example.com,mine')
         self.assertEqual(answers(s, [old, new]), [401, 200])
 
-    def test_a_lease_says_that_the_server_runs_unless_its_gate_is_off(self):
+    def test_the_server_holds_a_lease_unless_its_gate_is_off(self):
         leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io/identity%3Dkube-apiserver'
         s = self.start()
         end = time.time() + 120
@@ -161,7 +161,7 @@ class Serve(unittest.TestCase):
         s.stop()
         shutil.rmtree(os.path.join(self.folder, 'data'))
         off = self.start('--feature-gates=APIServerIdentity=false')
-        time.sleep(1.3)  # When it would have been made.
+        time.sleep(1.3)  # After the time when it would have been created.
         self.assertEqual(json.loads(off.get(leases, off.admin)[1])['items'], [])
 
     def test_verbose_health_lists_checks(self):
@@ -189,7 +189,7 @@ class Serve(unittest.TestCase):
         while s.get('/healthz', headers={'Authorization': 'Bearer other'})[0] != 200:
             self.assertLess(time.time(), end)
         self.assertEqual(s.get('/healthz', headers={'Authorization': 'Bearer secret'})[0], 401)
-        # What cannot be read leaves everything as it is.
+        # An unreadable file changes nothing.
         write(tokens, 'too,short\n')
         s.process.send_signal(signal.SIGHUP)
         while 'certificates not reloaded' not in s.text():
@@ -202,7 +202,7 @@ class Serve(unittest.TestCase):
         s = self.start('--token-auth-file', tokens)
         keys = lambda: s.get('/openid/v1/jwks', headers={'Authorization': 'Bearer secret'})[1]
         before = keys()
-        # Another key for service accounts, and then a file that cannot be read.
+        # Another service account key, and an unreadable file.
         pki = os.path.join(self.folder, 'data', 'pki')
         subprocess.run(['openssl', 'ecparam', '-genkey', '-name', 'prime256v1', '-noout', '-out', os.path.join(pki, 'sa.key')], check=True)
         subprocess.run(['openssl', 'ec', '-in', os.path.join(pki, 'sa.key'), '-pubout', '-out', os.path.join(pki, 'sa.pub')],
@@ -218,7 +218,7 @@ class Serve(unittest.TestCase):
         while keys() == before:
             self.assertLess(time.time(), end)
 
-    def test_a_start_that_fails_at_its_end_stops_what_it_began(self):
+    def test_a_start_that_fails_late_stops_everything_it_started(self):
         data = os.path.join(self.folder, 'data')
         os.makedirs(os.path.join(data, 'kubeconfig', 'in-the-way'))
         result = self.run_serve('--data-dir', data, '--listen', '127.0.0.1:0')
@@ -226,7 +226,7 @@ class Serve(unittest.TestCase):
         self.assertIn(os.path.join(data, 'kubeconfig'), result.stderr)
         self.assertNotIn('assert', result.stderr.lower())
 
-    def test_cleartext_beside_tls_on_a_socket_that_stays_on_the_machine(self):
+    def test_cleartext_on_a_local_socket_in_addition_to_tls(self):
         tokens = os.path.join(self.folder, 'tokens.csv')
         write(tokens, 'secret,root,1,"system:masters"\n')
         path = os.path.join(self.folder, 'clear.sock')
@@ -254,7 +254,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(s.stop(), 0)
         self.assertFalse(os.path.exists(path))
 
-    def test_more_users_by_certificate(self):
+    def test_additional_users_by_certificate(self):
         s = self.start()
         text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
                                         'bob', '--group', 'dev'], text=True)
@@ -266,7 +266,7 @@ class Serve(unittest.TestCase):
                                         'root', '--group', 'system:masters'], text=True)
         self.assertEqual(s.get('/metrics', s.identity(text, 'root'))[0], 200)
 
-    def test_roles_give_rights(self):
+    def test_roles_grant_permissions(self):
         s = self.start()
         text = subprocess.check_output([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user',
                                         'bob'], text=True)
@@ -290,7 +290,7 @@ class Serve(unittest.TestCase):
         while s.get(path, bob)[0] != 403:
             self.assertLess(time.time(), end)
 
-    def test_a_file_names_the_authorizers(self):
+    def test_authorization_config_file(self):
         config = os.path.join(self.folder, 'authorization.yaml')
 
         def name(*types):
@@ -312,7 +312,7 @@ class Serve(unittest.TestCase):
         s = self.start('--authorization-config', config)
         self.assertEqual(s.get('/api/v1/nodes')[0], 200)
 
-    def test_reads_are_those_of_the_store_without_a_watch_cache(self):
+    def test_reads_bypass_a_disabled_watch_cache(self):
         s = self.start('--watch-cache=false')
         page = json.loads(s.get('/api/v1/namespaces?resourceVersion=0&limit=1', s.admin)[1])
         self.assertEqual((len(page['items']), page['metadata']['remainingItemCount']), (1, 3))
@@ -345,7 +345,7 @@ class Serve(unittest.TestCase):
         self.assertEqual([code for code, _ in codes(s, 2)], [415, 406, 406, 406])
         self.assertEqual({kind for _, kind in codes(s, 2)}, {'application/json'})
 
-    def test_an_empty_server_has_its_first_objects_once(self):
+    def test_initial_objects_are_created_once(self):
         s = self.start()
         names = [n['metadata']['name'] for n in json.loads(s.get('/api/v1/namespaces', s.admin)[1])['items']]
         self.assertEqual(names, ['default', 'kube-node-lease', 'kube-public', 'kube-system'])
@@ -390,12 +390,45 @@ class Serve(unittest.TestCase):
         made = post(s, '/api/v1/namespaces/default/configmaps', {'metadata': {'name': 'c'}})
         self.assertEqual((made[0], made[1].get('data')), (201, {'added': 'yes'}))
         self.assertEqual(s.stop(), 0)
-        # Without the flag the version is gone; what was written with it is not.
+        # Without the flag the version is gone, but its objects are not.
         s = self.start()
         self.assertEqual((versions(s), s.get(service, s.admin)[0]), (['v1'], 404))
         kept = json.loads(s.get(group + 'v1/mutatingadmissionpolicies/p', s.admin)[1])
         self.assertEqual((kept['apiVersion'], kept['metadata']['managedFields'][0]['apiVersion']),
                          ('admissionregistration.k8s.io/v1', 'admissionregistration.k8s.io/v1beta1'))
+
+    def test_disabled_versions_and_resources_are_not_served_and_lose_nothing(self):
+        deployments, classes = '/apis/apps/v1/deployments', '/apis/scheduling.k8s.io/v1/priorityclasses'
+        drivers = '/apis/storage.k8s.io/v1/csidrivers'
+        service = '/apis/apiregistration.k8s.io/v1/apiservices/v1.apps'
+
+        def groups(s):
+            return [g['name'] for g in json.loads(s.get('/apis', s.admin)[1])['groups']]
+
+        s = self.start()
+        body = {'metadata': {'name': 'w'}, 'spec': {'selector': {'matchLabels': {'a': 'b'}}, 'template': {
+            'metadata': {'labels': {'a': 'b'}}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}}}
+        status, made, _ = s.get('/apis/apps/v1/namespaces/default/deployments', s.admin, {'Content-Type': 'application/json'}, 'POST', json.dumps(body))
+        self.assertEqual(status, 201)
+        self.assertEqual(s.stop(), 0)
+        s = self.start('--runtime-config=apps/v1=false,scheduling.k8s.io/v1=false,storage.k8s.io/v1/storageclasses=false')
+        for path in (deployments, '/apis/apps/v1', '/apis/apps', classes):
+            status, text, headers = s.get(path, s.admin)
+            self.assertEqual((status, text, headers['Content-Type']), (404, '404 page not found\n', 'text/plain; charset=utf-8'), path)
+        self.assertEqual([g for g in groups(s) if g in ('apps', 'batch', 'scheduling.k8s.io')], ['batch'])
+        self.assertNotIn('apis/apps/v1', json.loads(s.get('/openapi/v3', s.admin)[1])['paths'])
+        self.assertEqual(s.get(service, s.admin)[0], 404)
+        self.assertEqual(s.get(drivers, s.admin)[0], 200)
+        status, text, _ = s.get('/apis/storage.k8s.io/v1/storageclasses', s.admin)
+        self.assertEqual((status, json.loads(text)['message']), (404, 'the server could not find the requested resource'))
+        # Admission still uses what is not served.
+        pod = {'metadata': {'name': 'p'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}], 'priorityClassName': 'system-cluster-critical'}}
+        status, text, _ = s.get('/api/v1/namespaces/kube-system/pods?dryRun=All', s.admin, {'Content-Type': 'application/json'}, 'POST', json.dumps(pod))
+        self.assertEqual((status, json.loads(text).get('spec', {}).get('priority')), (201, 2000000000), text)
+        self.assertEqual(s.stop(), 0)
+        s = self.start()
+        self.assertEqual(s.get('/apis/apps/v1/namespaces/default/deployments/w', s.admin)[1], made)
+        self.assertEqual(s.get(service, s.admin)[0], 200)
 
     def test_stopping_ends_watches(self):
         s = self.start()
@@ -407,9 +440,9 @@ class Serve(unittest.TestCase):
         begin = time.time()
         self.assertEqual(s.stop(), 0)
         self.assertLess(time.time() - begin, 9)
-        answer.read()  # Ends whole, not broken off.
+        answer.read()  # Ends properly, not cut off.
 
-    def test_a_certificate_of_a_stranger_is_unauthorized(self):
+    def test_certificates_of_an_unknown_ca_are_unauthorized(self):
         s = self.start()
         stranger = os.path.join(self.folder, 'stranger.pem')
         subprocess.check_call(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
@@ -418,7 +451,7 @@ class Serve(unittest.TestCase):
         write(stranger, read(stranger + '.key'), 'a')
         self.assertEqual(s.get('/healthz', stranger)[0], 401)
 
-    def test_a_bad_timeout_is_named(self):
+    def test_invalid_timeouts_are_reported(self):
         s = self.start()
         status, body, _ = s.get('/version?timeout=abc')
         self.assertEqual(status, 400)
@@ -427,7 +460,7 @@ class Serve(unittest.TestCase):
         for timeout in ('0s', '1h', '-5s', '10s'):
             self.assertEqual(s.get('/version?timeout=' + timeout)[0], 200)
 
-    def test_audit_ids_are_echoed_or_made(self):
+    def test_audit_ids_are_echoed_or_generated(self):
         s = self.start()
         self.assertEqual(s.get('/healthz', headers={'Audit-ID': 'mine'})[2]['Audit-Id'], 'mine')
         self.assertRegex(s.get('/healthz')[2]['Audit-Id'], r'^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$')
@@ -441,7 +474,7 @@ class Serve(unittest.TestCase):
                       'subresource="/healthz",scope="",component="apiserver",code="200"} 3\n', body)
         self.assertRegex(body, r'\nprocess_resident_memory_bytes \d')
 
-    def test_stopping_takes_no_time_when_nobody_is_there(self):
+    def test_stopping_without_requests_is_immediate(self):
         s = self.start()
         idle = s.connect(s.admin)
         idle.request('GET', '/healthz')
@@ -449,7 +482,7 @@ class Serve(unittest.TestCase):
         self.addCleanup(idle.close)
         begin = time.time()
         self.assertEqual(s.stop(), 0)
-        self.assertLess(time.time() - begin, 9)  # Requests under way would be given ten seconds.
+        self.assertLess(time.time() - begin, 9)  # Requests in flight would get ten seconds.
 
     def test_two_servers_cannot_share_a_data_dir(self):
         s = self.start()
@@ -500,7 +533,7 @@ class Serve(unittest.TestCase):
                 self.assertIn(want, result.stderr)
                 self.assertEqual(len(result.stderr.strip().split('\n')), 1, result.stderr)
 
-    def test_flags_about_requests_have_their_effect(self):
+    def test_request_flags_take_effect(self):
         s = self.start('--strict-transport-security-directives', 'max-age=1,preload', '--enable-admission-plugins',
                        'AlwaysPullImages', '--service-account-jwks-uri', 'https://keys.example/jwks',
                        '--service-node-port-range', '31000-31000', '--min-request-timeout', '1')
@@ -520,17 +553,17 @@ class Serve(unittest.TestCase):
         service = {'metadata': {'name': 's'}, 'spec': {'type': 'NodePort', 'ports': [{'port': 80}]}}
         status, body = s.get('/api/v1/namespaces/default/services', s.admin, headers, 'POST', json.dumps(service))[:2]
         self.assertEqual(json.loads(body)['spec']['ports'][0]['nodePort'], 31000)
-        # Ends by itself, after a second or two.
+        # Ends on its own after a second or two.
         self.assertEqual(s.get('/api/v1/nodes?watch=1', s.admin)[0], 200)
 
-    def test_a_config_file_gives_flags(self):
+    def test_flags_from_a_config_file(self):
         config = os.path.join(self.folder, 'config')
         write(config, '# who may\nauthorization-mode = "AlwaysAllow"\nlisten: nonsense\n')
         s = self.start('--config', config)  # Its --listen wins.
-        # Not 403, as with RBAC: where everything is allowed, nobody is anonymous.
+        # Not 403 as with RBAC: AlwaysAllow disables anonymous requests.
         self.assertEqual(s.get('/metrics')[0], 401)
 
-    def test_help_has_the_gates(self):
+    def test_help_lists_the_gates(self):
         result = subprocess.run([BINARY, 'serve', '--help'], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0)
         for word in ('--data-dir', '--etcd-servers', 'RetainAllManagers', 'Feature gates', 'SIGHUP'):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Either server starts on the other's data: a real kube-apiserver and Holdfast, in turn, on one etcd.
+"""Each server starts on the data of the other: a real kube-apiserver and Holdfast, in turn, on one etcd.
 
-kube-apiserver writes objects of every kind. Holdfast reads them all as kube-apiserver showed them, rewrites them without
-a change (nothing may be written), and changes and creates some; a second kube-apiserver, on a copy of the etcd, is asked
-the same. What lies in the two etcds afterwards must be the same bytes, times and uids apart. Then kube-apiserver starts
-on what Holdfast wrote and reads it all.
+kube-apiserver writes objects of every kind. Holdfast reads them all as kube-apiserver returned them, rewrites them without
+changes (nothing may be written), and changes and creates some; a second kube-apiserver, on a copy of the etcd, gets the same
+requests. The contents of the two etcds must then be identical bytes, except for times and uids. Finally kube-apiserver
+starts on the data written by Holdfast and reads it all.
 
-either_server_test.py PATH/TO/holdfast PATH/TO/PEER     PEER holds the binaries kube-apiserver and etcd
+either_server_test.py PATH/TO/holdfast PATH/TO/PEER     PEER contains the binaries kube-apiserver and etcd
 """
 import copy, glob, json, os, re, shutil, sys, tempfile, time, unittest
 
@@ -18,7 +18,7 @@ from server import Server as Holdfast
 
 VECTORS = os.path.join(HERE, '..', 'vectors')
 NS = 'either'
-# Written by the servers themselves, each in its own time.
+# Written by the servers themselves, at any time.
 OWN = re.compile(r'^/registry/(masterleases|peerserverleases|leases/kube-system|events|ranges|ipaddresses|apiregistration.k8s.io|services/endpoints/default/'
                  r'kubernetes|endpointslices/default/kubernetes|flowschemas|prioritylevelconfigurations|configmaps/kube-system)')
 
@@ -47,7 +47,7 @@ CUSTOM = [
 ]
 
 
-# As users write them: the defaults are the server's.
+# As written by users: the server adds the defaults.
 MINIMAL = [
     ('/api/v1/namespaces/either/pods', {'kind': 'Pod', 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}),
     ('/api/v1/namespaces/either/services', {'kind': 'Service', 'spec': {
@@ -88,7 +88,7 @@ MINIMAL = [
 
 
 def bare(vector):
-    """An object that can be created from one that was read."""
+    """Makes an object that was read creatable."""
     value = copy.deepcopy(vector)
     metadata = value['metadata']
     for name in ('uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'selfLink', 'deletionTimestamp',
@@ -124,9 +124,9 @@ def timeless(value):
 
 
 def parted(a, b):
-    """Two values from shortly before where they part."""
+    """Two values, starting shortly before they differ."""
     at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    # The lengths of what encloses the difference come first; what differs itself is behind the longest common end.
+    # Lengths of enclosing messages differ first; the actual difference is before the longest common suffix.
     end = next((i for i, (x, y) in enumerate(zip(a[::-1], b[::-1])) if x != y), min(len(a), len(b)))
     return f'{len(a)} and {len(b)} bytes; until {at}, before the last {end}: {a[-end - 150:len(a) - end + 30]} and {b[-end - 150:len(b) - end + 30]}'
 
@@ -162,7 +162,7 @@ class EitherServer(unittest.TestCase):
         return server
 
     def create_everything(self, api):
-        """Paths of what could be created."""
+        """Paths of the objects that could be created."""
         kinds = resources(api)
         code, value = api.call('POST', '/api/v1/namespaces', {'metadata': {'name': NS}})
         self.assertEqual(code, 201, value)
@@ -203,18 +203,18 @@ class EitherServer(unittest.TestCase):
         return made
 
     def rewrite(self, api, paths):
-        """Each object put back as it was read."""
+        """Writes each object back as read."""
         for path in paths:
             value = api.get(path)
             code, answer = api.call('PUT', path + '?fieldManager=maker', value)
             self.assertIn(code, (200,), (path, answer))
 
     def change(self, api, paths):
-        """The same real writes to either server."""
+        """The same writes with changes, for either server."""
         refused, addresses = [], 0
         for path in paths:
             if path.endswith('-raw'):
-                continue  # Its members are not in the order in which a patch leaves them, and they may not change.
+                continue  # A patch would reorder its members, which are immutable.
             now = api.get(path)
             code, answer = api.call('PATCH', path + '?fieldManager=changer', {'metadata': {'labels': {'changed': 'yes'}}},
                                     'application/merge-patch+json')
@@ -229,7 +229,7 @@ class EitherServer(unittest.TestCase):
             if again is not None and answer['kind'] not in ('CustomResourceDefinition', 'ServiceCIDR', 'IPAddress'):
                 again['metadata']['name'] = again['metadata']['name'][:40] + '-again'
                 if answer['kind'] == 'Service' and answer['spec'].get('clusterIP', 'None') != 'None':
-                    # What is allocated is random.
+                    # Allocated values are random.
                     addresses += 1
                     again['spec']['clusterIP'] = f'10.0.0.{150 + addresses}'
                     for port in again['spec']['ports']:
@@ -251,7 +251,7 @@ class EitherServer(unittest.TestCase):
     def objects(self, etcd):
         return {key: value for key, value in etcd.values().items() if not OWN.match(key)}
 
-    def test_either_server_starts_on_the_others_data(self):
+    def test_each_server_starts_on_the_data_of_the_other(self):
         etcd = self.start_etcd()
         peer = self.start_peer(etcd)
         paths = self.create_everything(peer.api)
@@ -266,7 +266,7 @@ class EitherServer(unittest.TestCase):
 
         holdfast = self.start_holdfast(etcd)
         for path in paths:
-            with self.subTest('reads as kube-apiserver showed it', path=path):
+            with self.subTest('reads match those of kube-apiserver', path=path):
                 self.assertEqual(holdfast.api.get(path), want[path])
         self.rewrite(holdfast.api, paths)
         after = self.objects(etcd)
@@ -282,14 +282,14 @@ class EitherServer(unittest.TestCase):
         twin = self.start_etcd(twin_data)
         second = self.start_peer(twin)
         twin_refused = self.change(second.api, paths)
-        with self.subTest('both accept and refuse the same'):
+        with self.subTest('both accept and reject the same'):
             self.assertEqual(refused, twin_refused)
         twin_got = self.objects(twin)
         second.stop()
         for key in sorted(set(got) | set(twin_got)):
             ours, theirs = (timeless(values.get(key, (b'absent', 0))[0]) for values in (got, twin_got))
             if ours != theirs:
-                with self.subTest('the same write is the same bytes', key=key):
+                with self.subTest('the same writes store the same bytes', key=key):
                     self.fail(parted(ours, theirs))
 
         third = self.start_peer(etcd)

@@ -1,21 +1,12 @@
-"""A real etcd for one test, and its keys. HOLDFAST_ETCD names another binary than the PATH's. Standard library only."""
-import base64, json, os, random, shutil, socket, subprocess, tempfile, time, urllib.request
+"""A real etcd for one test, and its keys. HOLDFAST_ETCD overrides the binary on the PATH. Standard library only."""
+import base64, json, os, shutil, subprocess, sys, tempfile, time, urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'clients'))
+from server import free_port  # noqa: E402
 
 
 def program():
     return os.environ.get('HOLDFAST_ETCD') or shutil.which('etcd') or '/usr/bin/etcd'
-
-
-def free_port():
-    """Below the ports of outgoing connections, which would else take it while a server restarts."""
-    while True:
-        with socket.socket() as s:
-            port = random.randint(12000, 32000)
-            try:
-                s.bind(('127.0.0.1', port))
-                return port
-            except OSError:
-                pass
 
 
 def prefix_end(prefix):
@@ -24,7 +15,7 @@ def prefix_end(prefix):
 
 class Etcd:
     def __init__(self, binary=None, data=None):
-        """`data`: a folder with another etcd's data, which is moved."""
+        """`data`: a directory with the data of another etcd, which is moved here."""
         self.binary = binary or program()
         self.folder = tempfile.mkdtemp(prefix='holdfast-etcd-')
         if data:

@@ -1,7 +1,8 @@
 """A real kube-apiserver for one test, and requests to any server with its token. Standard library only."""
-import json, os, ssl, subprocess, time, urllib.error, urllib.request
+import json, os, ssl, subprocess, sys, time, urllib.error, urllib.request
 
-from etcd import free_port
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'clients'))
+from server import free_port  # noqa: E402
 
 TOKEN = 'either-token'
 INSECURE = ssl._create_unverified_context()
@@ -17,7 +18,7 @@ class Api:
         request = urllib.request.Request(self.url + path, method=method, headers={
             'Authorization': 'Bearer ' + TOKEN, 'User-Agent': 'either/1', 'Accept': 'application/json', 'Content-Type': content})
         if body is not None:
-            # Compact, as Go writes it: raw values would else be other bytes after every patch.
+            # Compact as in Go: otherwise raw values would change with every patch.
             request.data = json.dumps(body, separators=(',', ':')).encode()
         try:
             with urllib.request.urlopen(request, context=INSECURE, timeout=30) as answer:
@@ -69,6 +70,6 @@ class KubeApiserver:
             return False
 
     def stop(self):
-        # Its own way of stopping waits for a minute.
+        # A graceful stop takes a minute.
         self.process.kill()
         self.process.wait()

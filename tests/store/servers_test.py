@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Several servers on one etcd: no node port and no cluster address is given out twice, and what is freed is free for all.
+"""Several servers on one etcd: no node port or cluster IP is allocated twice, and released ones are available to all servers.
 
-servers_test.py PATH/TO/holdfast [PATH/TO/PEER]     PEER holds kube-apiserver: it joins in, else those cases are skipped
+servers_test.py PATH/TO/holdfast [PATH/TO/PEER]     PEER contains kube-apiserver, without which those cases are skipped
 """
 import concurrent.futures, os, shutil, signal, sys, tempfile, time, unittest
 
@@ -16,7 +16,7 @@ ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses'
 OWN_ADDRESS = {'10.0.0.1': 'default/kubernetes'}
 LEDGER = '/registry/ranges/servicenodeports'
 FIRST_PORT = 30000
-# Small, so that servers that choose at random choose the same.
+# Small, so that random choices collide.
 RANGES = ('--service-node-port-range=30000-30059', '--service-cluster-ip-range=10.0.0.0/26')
 OURS = (*RANGES, '--controllers=none', '--disable-admission-plugins=ServiceAccount,Priority')
 
@@ -68,7 +68,7 @@ class ServersCase(unittest.TestCase):
 
     def start_again(self, server):
         server.start()
-        # It listens there whatever it advertises.
+        # It listens there, whatever it advertises.
         server.api = Api('https://127.0.0.1:' + server.url().rsplit(':', 1)[1])
 
     def start_peer(self, *flags):
@@ -77,7 +77,7 @@ class ServersCase(unittest.TestCase):
         return peer
 
     def addresses(self, api):
-        """{address: the Service that has it}, as the IPAddress objects say"""
+        """{address: the Service that has it}, from the IPAddress objects"""
         parents = {i['metadata']['name']: i['spec']['parentRef'] for i in api.get(ADDRESSES)['items']}
         return {ip: parent['namespace'] + '/' + parent['name'] for ip, parent in parents.items()}
 
@@ -87,7 +87,7 @@ class ServicesTest(ServersCase):
         return [self.start(name).api for name in ('first', 'second')]
 
     def ledger(self):
-        """The ports that the ledger in etcd says are taken."""
+        """The ports recorded as allocated in etcd."""
         value = self.etcd.values(LEDGER)[LEDGER][0]
         self.assertTrue(value.startswith(b'k8s\0'), value)
         message = message_fields(message_fields(value[4:])[2][0])
@@ -110,7 +110,7 @@ class ServicesTest(ServersCase):
         self.assertEqual(code, 200, answer)
 
     def create_through_all(self, apis, each):
-        """As many Services at once through each server -> {name: Service}"""
+        """Creates that many Services concurrently through each server -> {name: Service}"""
         with concurrent.futures.ThreadPoolExecutor(8 * len(apis)) as pool:
             made = [pool.submit(self.create, api, service(f's{a}-{i}')) for i in range(each) for a, api in enumerate(apis)]
             return {s['metadata']['name']: s for s in (future.result() for future in made)}
@@ -124,20 +124,20 @@ class ServicesTest(ServersCase):
         self.assertEqual(self.ledger(), set(ports))
 
     def delete_through_others(self, apis, made):
-        """Each through another server than the one that made it."""
+        """Deletes each through a different server than the one that created it."""
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda name: self.delete(apis[(int(name[1]) + 1) % len(apis)], name), made))
         self.assertEqual(self.ledger(), set())
         self.assertEqual(self.addresses(apis[0]), OWN_ADDRESS)
 
-    def test_servers_that_allocate_at_once_never_give_out_the_same(self):
+    def test_concurrent_allocations_are_unique(self):
         apis = self.start_two()
         for _ in range(2):
             made = self.create_through_all(apis, each=25)
             self.check_nothing_twice(apis[0], made)
             self.delete_through_others(apis, made)
 
-    def test_a_requested_port_is_refused_by_every_server_until_it_is_free(self):
+    def test_requested_ports_are_rejected_by_every_server_until_released(self):
         first, second = self.start_two()
         for maker, other in ((first, second), (second, first)):
             body = service('wanted', ports=[{'port': 443, 'nodePort': 30011}])
@@ -146,7 +146,7 @@ class ServicesTest(ServersCase):
             self.delete(other, 'wanted')
             self.assertEqual(self.ledger(), set())
 
-    def test_a_requested_address_is_refused_by_every_server_until_it_is_free(self):
+    def test_requested_addresses_are_rejected_by_every_server_until_released(self):
         first, second = self.start_two()
         for maker, other in ((first, second), (second, first)):
             self.create(maker, service('wanted', clusterIP='10.0.0.9'))
@@ -155,7 +155,7 @@ class ServicesTest(ServersCase):
             self.assertEqual(self.addresses(maker), OWN_ADDRESS)
             self.assertEqual(self.ledger(), set())
 
-    def test_a_dry_run_knows_what_another_server_has_taken(self):
+    def test_dry_runs_see_allocations_of_other_servers(self):
         first, second = self.start_two()
         body = service('wanted', ports=[{'port': 443, 'nodePort': 30011}])
         for _ in range(2):
@@ -166,7 +166,7 @@ class ServicesTest(ServersCase):
             self.assertEqual(code, 422, answer)
             self.delete(second, 'wanted')
 
-    def test_a_service_that_changes_its_type_lets_go_what_it_had(self):
+    def test_changing_the_type_of_a_service_releases_its_allocations(self):
         first, second = self.start_two()
         self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         code, changed = second.call('PATCH', SERVICES + '/s', {'spec': {'type': 'ClusterIP'}}, 'application/merge-patch+json')
@@ -184,7 +184,7 @@ class ServicesTest(ServersCase):
         self.assertEqual(code, 200, changed)
         self.assertEqual(self.addresses(second), {changed['spec']['clusterIP']: 'default/s'} | OWN_ADDRESS)
 
-    def test_a_write_that_is_refused_takes_nothing(self):
+    def test_rejected_writes_allocate_nothing(self):
         first, second = self.start_two()
         made = self.create(first, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         code, answer = second.call('POST', SERVICES, service('s', ports=[{'port': 80, 'nodePort': 30002}]))
@@ -198,7 +198,7 @@ class ServicesTest(ServersCase):
         self.assertEqual(code, 422, answer)
         self.check_nothing_twice(second, {'s': made})
 
-    def test_a_start_repairs_the_ledger(self):
+    def test_starting_repairs_the_allocation_records(self):
         first = self.start('first')
         made = self.create(first.api, service('s', ports=[{'port': 80, 'nodePort': 30001}]))
         with_other_range = self.etcd.values(LEDGER)[LEDGER][0].replace(b'30000-30059', b'30000-30058')
@@ -208,13 +208,13 @@ class ServicesTest(ServersCase):
         self.start_again(first)
         self.check_nothing_twice(first.api, {'s': made})
         self.refuse(first.api, service('t', ports=[{'port': 80, 'nodePort': 30001}]), 'already allocated')
-        # A ledger of another range becomes one of this server's.
+        # Records of another range are converted to the range of this server.
         first.stop()
         self.etcd.put(LEDGER, with_other_range)
         self.start_again(first)
         self.assertEqual(self.ledger(), {30001})
 
-    def test_without_a_store_nothing_is_given_out_and_nothing_is_lost(self):
+    def test_without_a_store_nothing_is_allocated_or_lost(self):
         first, second = self.start_two()
         self.create(first, service('before', ports=[{'port': 80, 'nodePort': 30001}]))
         self.etcd.kill()
@@ -232,7 +232,7 @@ SLICE = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes'
 
 class EndpointsTest(ServersCase):
     def shown(self, api):
-        """The addresses of the Service kubernetes, once Endpoints and EndpointSlice have the same."""
+        """The addresses of the Service kubernetes, once Endpoints and EndpointSlice agree."""
         code, endpoints = api.call('GET', ENDPOINTS)
         if code != 200:
             return None
@@ -246,7 +246,7 @@ class EndpointsTest(ServersCase):
             self.assertLess(time.time(), end, self.shown(api))
             time.sleep(0.1)
 
-    def test_each_server_has_an_endpoint_as_long_as_it_runs(self):
+    def test_each_running_server_has_an_endpoint(self):
         first = self.start('first', '--advertise-address=10.9.0.1')
         self.assertEqual(self.shown(first.api), ['10.9.0.1'])
         second = self.start('second', '--advertise-address=10.9.0.2')
@@ -255,22 +255,33 @@ class EndpointsTest(ServersCase):
         self.assertEqual(self.shown(first.api), ['10.9.0.1'])
         self.start_again(second)
         self.assertEqual(self.shown(first.api), ['10.9.0.1', '10.9.0.2'])
-        # One that cannot say goodbye goes when its lease ends.
+        # The endpoint of a killed server is removed when its lease expires.
         second.stop(signal.SIGKILL)
         self.wait_for(first.api, ['10.9.0.1'])
         self.assertEqual(list(self.etcd.values('/registry/masterleases/')), ['/registry/masterleases/10.9.0.1'])
 
-    def test_servers_that_start_at_once_are_all_there(self):
+    def test_a_server_without_a_store_stops_without_removing_its_endpoint(self):
+        server = self.start('alone', '--advertise-address=10.9.0.1')
+        self.etcd.kill()
+        failures = lambda: server.text().count('the endpoints of the Service kubernetes could not be brought up to date')
+        end = time.time() + 60
+        while failures() == 0:
+            self.assertLess(time.time(), end)
+            time.sleep(0.1)
+        self.assertEqual(server.stop(), 0, server.text()[-2000:])
+        self.assertEqual(failures(), 1)
+
+    def test_servers_started_concurrently_all_have_endpoints(self):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             servers = list(pool.map(lambda i: self.start(f's{i}', f'--advertise-address=10.9.0.{i}'), (1, 2, 3)))
         self.assertEqual(self.shown(servers[0].api), ['10.9.0.1', '10.9.0.2', '10.9.0.3'])
-        # The Service has its address, whichever of them made it.
+        # The Service has its address, whichever server created it.
         self.assertEqual(self.addresses(servers[0].api), OWN_ADDRESS)
         self.assertEqual(servers[0].api.get(SERVICES + '/kubernetes')['spec']['clusterIP'], '10.0.0.1')
         for server in servers:
             self.assertNotIn('could not be made', server.text())
 
-    def test_servers_can_be_counted_instead(self):
+    def test_master_count_reconciler(self):
         flags = ('--endpoint-reconciler-type=master-count', '--apiserver-count=2')
         servers = [self.start(f's{i}', f'--advertise-address=10.9.0.{i}', *flags) for i in (1, 2, 3)]
         self.assertEqual(self.shown(servers[2].api), ['10.9.0.2', '10.9.0.3'])
@@ -278,12 +289,12 @@ class EndpointsTest(ServersCase):
         self.assertNotIn('10.9.0.2', self.shown(servers[0].api))
         self.assertEqual(self.etcd.values('/registry/masterleases/'), {})
 
-    def test_there_may_be_none(self):
+    def test_none_reconciler(self):
         first = self.start('first', '--endpoint-reconciler-type=none')
         self.assertEqual(first.api.call('GET', ENDPOINTS)[0], 404)
 
     @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
-    def test_a_kube_apiserver_has_one_as_well(self):
+    def test_a_kube_apiserver_has_an_endpoint_as_well(self):
         first = self.start('first', '--advertise-address=10.9.0.1')
         peer = self.start_peer('--advertise-address=10.9.0.7')
         for api in (first.api, peer.api):
@@ -293,7 +304,7 @@ class EndpointsTest(ServersCase):
 
 
 @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
-class ServicesBesideKubeApiserver(ServicesTest):
+class ServicesWithKubeApiserver(ServicesTest):
     """The same with a kube-apiserver as the second server."""
 
     def start_two(self):

@@ -1,10 +1,10 @@
-"""Checks of what clients saw of a server under torture.
+"""Checks the history that clients recorded of a server under faults.
 
 A history is a list of operations (Op) and the logs of watchers. Every object is a small map of text; each version of it
-that anybody saw has its revision, so the order of versions is known, and a history is linearizable if and only if all
-operations on a key can be placed between its versions such that none comes before one that ended before it began.
+that was observed has its revision, so the order of versions is known, and a history is linearizable if and only if all
+operations on a key can be placed between its versions such that real-time order is preserved.
 
-What a write does to an object and to its owners is said by a model (`after`), which every version must agree with.
+The effect of a write on an object and its owners is defined by a model (`after`), with which every version must agree.
 """
 import dataclasses
 import math
@@ -12,7 +12,7 @@ import math
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """An object: its data, and which manager owns which keys. Managers are (name, operation)."""
+    """An object: its data, and the keys owned by each manager. Managers are (name, operation)."""
     data: tuple
     owners: tuple
 
@@ -32,7 +32,7 @@ class Version:
     state: State | None  # None: deleted
     writer: "Op | None" = None
     after_gap: bool = False  # Versions before this one may have been missed.
-    unseen: bool = False  # A deletion that was acknowledged, but whose revision nobody saw.
+    unseen: bool = False  # An acknowledged deletion whose revision was not observed.
 
 
 @dataclasses.dataclass(eq=False)
@@ -46,11 +46,11 @@ class Op:
     force: bool = False
     expected: int | None = None  # The revision that a put replaces.
     end: float = math.inf
-    outcome: str = "unknown"  # ok, refused, or unknown: it may have been done
+    outcome: str = "unknown"  # ok, refused, or unknown: it may have taken effect
     code: int = 0
-    message: str = ""  # Of a refusal.
-    seen: "Version | None" = None  # What an ok answer showed.
-    uid: str = ""  # Of the object that was deleted.
+    message: str = ""  # For a rejected request.
+    seen: "Version | None" = None  # The version in a successful response.
+    uid: str = ""  # Of the deleted object.
     revision: int = 0  # Of a list.
     items: dict | None = None  # Of a list: {key: Version}
 
@@ -66,7 +66,7 @@ class Op:
 @dataclasses.dataclass
 class Problem:
     what: str
-    ops: list  # As few as show it.
+    ops: list  # Only as many as needed.
 
     def __str__(self):
         lines = [self.what] + ["    " + str(op) for op in sorted((op for op in self.ops if op), key=lambda op: op.start)]
@@ -74,11 +74,11 @@ class Problem:
 
 
 class Refused(Exception):
-    """An operation that a state does not allow; the argument is the code of the answer."""
+    """An operation that is not allowed in a state; the argument is the code of the response."""
 
 
 def after(state, op):
-    """The state that a write makes of another one (None: there is no object). Raises Refused."""
+    """The state after a write (None if there is no object). Raises Refused."""
     if op.verb == "create":
         if state is not None:
             raise Refused(409)
@@ -114,7 +114,7 @@ def after(state, op):
 
 
 class History:
-    """Everything that was seen in one round. `watchers` are lists of entries, in the order in which they came:
+    """Everything observed in one round. `watchers` are lists of entries, in order of arrival:
     ("list", revision, {key: Version}), ("event", type, Version), ("bookmark", revision), ("gone",)"""
 
     def __init__(self):
@@ -129,7 +129,7 @@ class History:
             ops = [op for op in self.ops if op.key == key and op.verb != "list"]
             add_unseen_deletions(chain, ops)
             problems += explain(key, chain, ops, covered)
-            # A deletion after the last version would have been seen, and every version before has its writer.
+            # A deletion after the last version would have been observed, and every earlier version has its writer.
             whole = any(start <= chain[-1].revision and newest <= end for start, end in covered)
             if chain[-1].state is None or whole:
                 problems += linearizable(key, chain, ops)
@@ -139,7 +139,7 @@ class History:
         return problems
 
     def versions(self, problems):
-        """{key: versions in order}, of everything that anybody saw."""
+        """{key: versions in order}, of everything observed."""
         found = {}
 
         def saw(version, who):
@@ -182,7 +182,7 @@ class History:
 
 
 def add_unseen_deletions(chain, ops):
-    """Watchers that list again have missed what was deleted meanwhile: such a deletion comes after the last version of its object."""
+    """Watchers that list again have missed deletions in between: such a deletion comes after the last version of its object."""
     seen = {version.uid for version in chain if version.state is None}
     for op in ops:
         if op.verb == "delete" and op.outcome == "ok" and op.uid not in seen:
@@ -192,7 +192,7 @@ def add_unseen_deletions(chain, ops):
 
 
 def explain(key, chain, ops, covered):
-    """Each version is what one write, used once, makes of the version before it. Sets Version.writer and after_gap."""
+    """Each version is the result of exactly one write applied to the previous version. Sets Version.writer and after_gap."""
     problems = []
     writes = [op for op in ops if op.verb != "get" and op.outcome != "refused"]
     by_revision, deletes, unknown = {}, {}, []
@@ -218,7 +218,7 @@ def explain(key, chain, ops, covered):
                                     acknowledged + [op for op in unknown if op.manager][:3]))
         else:
             version.after_gap = True
-        # The others with this revision changed nothing.
+        # Others with this revision were no-ops.
         for op in acknowledged:
             if version.state is not None and op is not version.writer and not (version.after_gap and version.writer is None) \
                     and not makes(op, version.state, version, op.expected or version.revision):
@@ -240,7 +240,7 @@ def makes(op, before, version, before_revision):
 def linearizable(key, chain, ops):
     """Places every operation between versions. Position 0 is before the first version, position i after the i-th."""
     position = {version.revision: i + 1 for i, version in enumerate(chain) if not version.unseen}
-    fixed = [[] for _ in range(len(chain) + 1)]  # The operations that saw the version of this position.
+    fixed = [[] for _ in range(len(chain) + 1)]  # The operations that observed the version of this position.
     floating = []
     writers = {id(version.writer) for version in chain}
     for op in ops:
@@ -250,9 +250,9 @@ def linearizable(key, chain, ops):
             fixed[position[op.seen.revision]].append(op)
         elif op.outcome == "refused":
             floating.append(op)
-    # An operation may not have ended before something began that comes before it.
-    latest = None  # The last to begin of those before.
-    begun = []  # For each position: the operation after which it begins.
+    # An operation must not end before an operation placed earlier begins.
+    latest = None  # The latest start of the operations before.
+    begun = []  # For each position, the operation after which it begins.
     for i in range(len(chain) + 1):
         writer = chain[i - 1].writer if i > 0 else None
         if writer is not None:
@@ -266,8 +266,8 @@ def linearizable(key, chain, ops):
         for op in fixed[i]:
             latest = op if latest is None or op.start > latest.start else latest
     if any(version.after_gap for version in chain):
-        return []  # Whether there was nothing in between isn't known.
-    over = [None] * (len(chain) + 1)  # For each position: the first to end of those after it.
+        return []  # It is unknown whether there was nothing in between.
+    over = [None] * (len(chain) + 1)  # For each position, the earliest end of the operations after it.
     first = None
     for i in range(len(chain), -1, -1):
         over[i] = first
@@ -291,7 +291,7 @@ def linearizable(key, chain, ops):
 
 
 def refuses(op, version):
-    """Whether an operation gets its answer when this version (None: never made) is the newest."""
+    """Whether an operation can get its response while this version (None if never created) is the latest."""
     state = version.state if version else None
     if op.verb == "get":
         return state is None
@@ -332,7 +332,7 @@ def check_lists(ops, versions, covered):
 
 
 def check_watcher(name, log, versions):
-    """Each event once, in order, none left out, between two lists."""
+    """Between two lists, each event is seen once, in order, without gaps."""
     problems = []
     start = last = None
     there, seen = {}, set()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The checkers find what is wrong, and nothing else."""
+"""The checkers detect errors and have no false positives."""
 import unittest
 
 from checks import History, Op, Refused, State, Version, after
 
 
 class Story:
-    """A history of one key, told step by step: each operation takes one unit of time unless said otherwise."""
+    """A history of one key, built step by step: each operation takes one unit of time unless specified otherwise."""
 
     def __init__(self):
         self.history, self.time, self.revision = History(), 0, 1
@@ -21,7 +21,7 @@ class Story:
         return op
 
     def write(self, verb, answer="ok", **more):
-        """A write that is done, whatever the client is told."""
+        """A write that takes effect, regardless of the response."""
         op = self.op(verb, **more)
         before = self.state
         self.state = after(self.state, op)
@@ -64,7 +64,7 @@ class Checks(unittest.TestCase):
         story.op("get", outcome="refused", code=404)
         return story
 
-    def test_a_good_history(self):
+    def test_a_valid_history(self):
         self.assertEqual(self.good().problems(), [])
 
     def test_ownership_by_the_model(self):
@@ -84,20 +84,20 @@ class Checks(unittest.TestCase):
         story.read(first)
         self.assertTrue(any("ended before something" in what for what in story.problems()), story.problems())
 
-    def test_an_acknowledged_write_that_is_lost(self):
+    def test_a_lost_acknowledged_write(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         lost = story.op("patch", manager="m", data={"x": "2"}, outcome="ok")
         lost.seen = story.version()
         self.assertTrue(any("which it did not make" in what for what in story.problems()), story.problems())
 
-    def test_a_write_that_nobody_made(self):
+    def test_a_version_without_a_writer(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         story.history.ops.clear()
         self.assertTrue(any("no write makes" in what for what in story.problems()), story.problems())
 
-    def test_a_refused_write_that_was_done(self):
+    def test_a_rejected_write_that_took_effect(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         patch = story.write("patch", manager="m", data={"x": "2"})
@@ -110,13 +110,13 @@ class Checks(unittest.TestCase):
         story.log[-1][2].state = State.of({"x": "1"}, {("other", "Update"): {"x"}})
         self.assertTrue(any("saw another" in what or "no write makes" in what for what in story.problems()), story.problems())
 
-    def test_a_404_of_something_that_was_there(self):
+    def test_a_404_for_an_existing_object(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         story.op("get", outcome="refused", code=404)
         self.assertTrue(any("nothing explains the answer 404" in what for what in story.problems()), story.problems())
 
-    def test_a_404_while_it_is_created_is_fine(self):
+    def test_a_404_during_creation_is_valid(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"}, span=(0, 9))
         story.op("get", outcome="refused", code=404, span=(1, 2))
@@ -129,7 +129,7 @@ class Checks(unittest.TestCase):
         story.op("get", outcome="refused", code=404, span=(3, 4))
         self.assertTrue(story.problems())
 
-    def test_an_update_over_a_revision_that_was_not_the_newest(self):
+    def test_an_update_of_an_outdated_revision(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         first = story.revision
@@ -137,7 +137,7 @@ class Checks(unittest.TestCase):
         story.write("put", manager="m", data={"x": "3"}, expected=first)
         self.assertTrue(any("no write makes" in what for what in story.problems()), story.problems())
 
-    def test_watchers_that_miss_repeat_or_swap(self):
+    def test_watchers_that_miss_repeat_or_reorder_events(self):
         for change in (lambda log: log.pop(2), lambda log: log.insert(2, log[1]), lambda log: log.insert(1, log.pop(2))):
             story = self.good()
             copied = list(story.log)
@@ -151,7 +151,7 @@ class Checks(unittest.TestCase):
         story.history.watchers.append([story.log[0], story.log[1], ("gone",), ("list", end, {})])
         self.assertEqual(story.problems(), [])
 
-    def test_a_deletion_that_no_watcher_saw_is_fine(self):
+    def test_a_deletion_not_seen_by_any_watcher_is_valid(self):
         story = Story()
         story.write("create", manager="m", data={"x": "1"})
         story.write("delete")
@@ -161,7 +161,7 @@ class Checks(unittest.TestCase):
         op.revision, op.items = story.revision + 1, {}
         self.assertEqual(story.problems(), [])
 
-    def test_a_list_of_what_was_deleted(self):
+    def test_a_list_with_deleted_objects(self):
         story = Story()
         created = story.write("create", manager="m", data={"x": "1"}).seen
         story.write("delete")

@@ -1,9 +1,9 @@
-// Preloaded into a server under torture: its disk and its clock do what the control file says, and what it has synced
-// is written down, so that a power loss can be played afterwards. Only files below TORTURE_FOLDER are touched. For
-// Linux on x86-64 and arm64.
+// Preloaded into the server under test: disk and clock behave as specified by the control file, and synced sizes are
+// recorded, so that a power loss can be simulated afterwards. Only files below TORTURE_FOLDER are affected. For Linux
+// on x86-64 and arm64.
 //
 // TORTURE_CONTROL  file that starts with a Control, changed by the test while the server runs
-// TORTURE_SYNCED   file to which "INODE SIZE" is appended for each file that was synced
+// TORTURE_SYNCED   file to which "INODE SIZE" is appended for each sync
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -25,7 +25,7 @@
 
 namespace {
 
-// The C library's syscall() is one of the functions that are replaced.
+// Not through the C library's syscall(), which is one of the functions replaced here.
 long kernel(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   long result;
 #if defined(__x86_64__)
@@ -186,7 +186,7 @@ HOOK int close(int file) {
   return static_cast<int>(kernel(SYS_close, file));
 }
 
-// A wait until a moment of the clock that was set: abseil waits like this.
+// A wait until an absolute time of the modified clock, as used by abseil.
 HOOK long syscall(long number, ...) noexcept {
   va_list rest;
   va_start(rest, number);

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Tortures a server, and checks everything that its clients saw: see `./dev torture`.
+"""Runs a server under faults and checks everything observed by its clients: see `./dev torture`.
 
 torture.py HOLDFAST FAULTS_LIBRARY [--seconds N] [--round N] [--seed N] [--only embedded|etcd] [--follow CLIENT_FOLLOW]
            [--play FAULT,...] [--flag=FLAG_OF_HOLDFAST]...
 
-A run is a series of rounds. Each starts a server on an empty store of its own, or two servers on one etcd with three
-members; clients write, apply, read and list, and watchers follow, while one fault after the other is played. Then the
-faults end, and checks.py judges the history. What is played depends on the seed alone; when clients are served
-depends on the machine too.
+A run is a series of rounds. Each starts a server on its own empty store, or two servers on one etcd with three members;
+clients write, apply, read and list, and watchers follow, while faults are injected one after the other. Then the faults end,
+and checks.py checks the history. The faults depend only on the seed; timing also depends on the machine.
 """
 import argparse
 import errno
@@ -33,7 +32,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "clients"), str(HERE.parent / "store")]
 import checks  # noqa: E402
 import etcd  # noqa: E402
-from server import Server  # noqa: E402
+from server import Server, free_port  # noqa: E402
 
 CLIENTS = 6
 DAY = 86400 * 10**9  # In nanoseconds.
@@ -49,7 +48,7 @@ DEFINITION = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDe
 
 
 class Node(Server):
-    """A server whose disk and clock obey, at an address that stays."""
+    """A server with a controllable disk and clock, at a fixed address."""
 
     def __init__(self, holdfast, library, folder, name, *flags):
         self.home = folder / name
@@ -62,11 +61,11 @@ class Node(Server):
         environment = dict(os.environ, TORTURE_CONTROL=str(control), TORTURE_SYNCED=str(self.synced), TORTURE_FOLDER=str(self.home / "data"))
         if library:
             environment["LD_PRELOAD"] = library
-        self.port = etcd.free_port()
+        self.port = free_port()
         super().__init__(holdfast, "--controllers=none", "--disable-admission-plugins=ServiceAccount,Priority", *flags, data_dir=self.home / "data",
                          log_path=self.home / "log", environment=environment, listen=f"127.0.0.1:{self.port}")
         (self.home / "data").mkdir(mode=0o700)
-        # Its certificates are made the day before yesterday, so that the clock can be set back without refusing everybody.
+        # Certificates are issued two days in the past, so that the clock can be set back without invalidating them.
         self.play(clock_ns=-2 * DAY)
         self.start()
         self.stop()
@@ -81,7 +80,7 @@ class Node(Server):
         struct.pack_into("<iiiiq", self.control, 0, write_error, sync_error, delay_ms, 0, clock)
 
     def lose_power(self):
-        """The server is gone, and with it whatever it had not synced of its log."""
+        """Kills the server and discards what it had not synced of its log."""
         self.stop(signal.SIGKILL)
         synced = {}
         if self.synced.exists():
@@ -97,7 +96,7 @@ class Node(Server):
         return http.client.HTTPSConnection(f"127.0.0.1:{self.port}", context=self.tls, timeout=timeout)
 
     def call(self, method, path, body=None, kind="application/json"):
-        """-> (code, the answer as an object)"""
+        """-> (code, response as an object)"""
         connection = self.connect()
         try:
             connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": kind})
@@ -133,7 +132,7 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = folder
-        ports = [(etcd.free_port(), etcd.free_port()) for _ in range(3)]
+        ports = [(free_port(), free_port()) for _ in range(3)]
         self.urls = [f"http://127.0.0.1:{client}" for client, _ in ports]
         self.peers = [f"http://127.0.0.1:{peer}" for _, peer in ports]
         self.members = [None] * 3
@@ -174,7 +173,7 @@ class Cluster:
             revision = int(self.ask(0, "kv/range", key=etcd.Etcd.text(b"x"))["header"]["revision"])
             self.ask(0, "kv/compaction", revision=str(revision))
         except (OSError, KeyError):
-            pass  # That member is not there now.
+            pass  # That member is down.
 
     def kill(self, i):
         self.members[i].kill()
@@ -187,7 +186,7 @@ class Cluster:
 
 
 def version_of(resource, value):
-    """What the checks know of an object."""
+    """The state of an object as used by the checks."""
     metadata = value["metadata"]
     owners = {}
     for entry in metadata.get("managedFields", []):
@@ -228,7 +227,7 @@ class Round:
     def client(self, number):
         choice = random.Random(f"{self.seed} client {number}")
         node, connection = None, None
-        last = {}  # The newest version that this client has seen.
+        last = {}  # The latest version seen by this client.
         while not self.stopping.is_set():
             if connection is None or choice.random() < 0.02:
                 if connection:
@@ -248,7 +247,7 @@ class Round:
             connection.close()
 
     def next_request(self, choice, resource, last):
-        """One operation and its request. Keys come and go, so that no history gets long; some stay."""
+        """One operation and its request. Keys are created and deleted, to keep histories short; some stay."""
         version, kind, base = RESOURCES[resource]
         key = f"stays{choice.randrange(2)}" if choice.random() < 0.2 else f"k{int(self.now() // 3)}-{choice.randrange(4)}"
         known = last.get((resource, key))
@@ -275,7 +274,8 @@ class Round:
         if verb == "create":
             return self.new_op("create", key, manager=manager, data=data), "POST", f"{base}?fieldManager={manager}", body, "application/json"
         if verb == "patch":
-            # Never the last one: an object without owners is not tracked until the next apply, which the model does not say.
+            # Never the last one: an object without owners is not tracked until the next apply, which the model does not
+            # cover.
             if choice.random() < 0.3:
                 data[choice.choice([field for field in FIELDS if field not in data])] = None
             return self.new_op("patch", key, manager=manager, data=data), "PATCH", f"{item}?fieldManager={manager}", {"data": data}, "application/merge-patch+json"
@@ -284,7 +284,7 @@ class Round:
         return op, "PUT", f"{item}?fieldManager={manager}", body, "application/json"
 
     def perform(self, connection, resource, op, method, path, body, kind):
-        """Sends it and writes down what came of it. -> whether the connection can be used again"""
+        """Sends the request and records the outcome. -> whether the connection can be reused"""
         try:
             if connection.sock is None:
                 connection.connect()
@@ -334,7 +334,7 @@ class Round:
     # Watchers.
 
     def follow(self, node, resource, log, view, number):
-        """An informer: lists, watches, goes on where it was, and lists again when it is told to."""
+        """An informer: lists, watches, resumes, and lists again when required."""
         choice = random.Random(f"{self.seed} watcher {number}")
         base = RESOURCES[resource][2]
         while not self.done.is_set():
@@ -387,7 +387,7 @@ class Round:
                 view[version.key] = version
             log.append(("event", event["type"], version))
 
-    # Faults. Each plays for some time and is over when it returns.
+    # Faults. Each lasts for some time and has ended when it returns.
 
     def wait(self, shortest, longest):
         time.sleep(self.random.uniform(shortest, longest))
@@ -437,7 +437,7 @@ class Round:
         self.wait(0.2, 1)
 
     def vanishing_clients(self, node):
-        """Requests that stop in the middle, and answers that nobody reads to their end."""
+        """Requests that stop midway, and responses that are not read to the end."""
         base = RESOURCES["configmaps"][2]
         for _ in range(30):
             try:
@@ -452,7 +452,7 @@ class Round:
                 pass
 
     def slow_readers(self, node):
-        """Watches and lists whose answers are not read, or byte by byte."""
+        """Watches and lists whose responses are not read, or read byte by byte."""
         base, held = RESOURCES["configmaps"][2], []
         for i in range(20):
             try:
@@ -473,7 +473,7 @@ class Round:
             connection.close()
 
     def flood(self, node):
-        """Connections that say nothing."""
+        """Silent connections."""
         held = []
         for _ in range(400):
             try:
@@ -509,7 +509,7 @@ class Round:
         self.cluster.compact()
 
     def kill_both(self, _):
-        """Every server and every member of its etcd at once."""
+        """All servers and all etcd members at once."""
         for node in self.nodes:
             node.process.kill()
         for member in range(3):
@@ -585,7 +585,7 @@ class Round:
         return problems + self.resources_return(before)
 
     def converge(self, views, informer):
-        """All clients are gone: every watcher ends with what a list shows, and each server lists the same."""
+        """After all clients have stopped, every watcher agrees with a list, and all servers list the same."""
         wanted = {}
         for resource, history in self.histories.items():
             for node in self.nodes:
@@ -613,7 +613,7 @@ class Round:
             time.sleep(0.1)
 
     def resources_return(self, before):
-        """Nobody is connected any more: descriptors are back, and memory is near that of a fresh start with the same data."""
+        """Without connections, descriptors are released, and memory is close to that of a fresh start with the same data."""
         problems = []
         for node, fewest in zip(self.nodes, before):
             end = time.monotonic() + 30
@@ -647,13 +647,13 @@ class Round:
 
 
 def behind(view, wanted):
-    """{key: (the revision that a watcher has, the newest)} where they differ"""
+    """{key: (revision of the watcher, latest revision)} where they differ"""
     has = {key: version.revision for key, version in list(view.items())}
     return {key: (has.get(key), wanted.get(key)) for key in sorted(set(has) | set(wanted)) if has.get(key) != wanted.get(key)}
 
 
 class Informer:
-    """The C++ client's informer of ConfigMaps, in a process of its own."""
+    """The C++ client's informer of ConfigMaps, in a separate process."""
 
     def __init__(self, program, node):
         environment = dict(os.environ, KUBECONFIG=str(node.kubeconfig))
@@ -673,14 +673,14 @@ class Informer:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("holdfast")
-    parser.add_argument("faults", nargs="?", help="the library made of faults.cc; without it, disk and clock work")
+    parser.add_argument("faults", nargs="?", help="the library built from faults.cc; without it, disk and clock faults are not injected")
     parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--round", type=float, default=30, help="seconds of faults in a round")
+    parser.add_argument("--round", type=float, default=30, help="seconds of faults per round")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", choices=("embedded", "etcd"))
-    parser.add_argument("--play", default="", help="names of the faults to choose from")
+    parser.add_argument("--play", default="", help="faults to choose from")
     parser.add_argument("--flag", action="append", default=[], help="for the server")
-    parser.add_argument("--follow", help="the program client_follow")
+    parser.add_argument("--follow", help="path of the program client_follow")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
     end, rounds, failed = time.monotonic() + arguments.seconds, 0, 0

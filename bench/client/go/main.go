@@ -1,4 +1,4 @@
-// What informer_bench and calls_bench do, done with client-go: `main informer ENCODING DROP`, `main calls CALLS AT_ONCE`.
+// The same as informer_bench and calls_bench, with client-go: `main informer ENCODING DROP`, `main calls CALLS AT_ONCE`.
 package main
 
 import (
@@ -66,7 +66,7 @@ func informer(encoding, drop string) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods().Informer()
 	if drop == "drop" {
-		// Where the server does not know the parameter.
+		// For servers that do not support the parameter.
 		must(pods.SetTransform(func(object any) (any, error) {
 			if accessor, err := meta.Accessor(object); err == nil {
 				accessor.SetManagedFields(nil)

@@ -1,4 +1,4 @@
-// engine FOLDER SECONDS: the operations of ownership_bench by the Go merge engine (structured-merge-diff), on the same
+// engine FOLDER SECONDS: the operations of ownership_bench with the Go merge engine (structured-merge-diff), on the same
 // objects and schema. Prints "case/operation nanoseconds", one line each.
 package main
 
@@ -85,7 +85,7 @@ func main() {
 	for cases.Scan() {
 		name := cases.Text()
 		text := typed.YAMLObject(read(filepath.Join(folder, name+".yaml")))
-		// Two parses: equal objects that share no memory.
+		// Parsed twice, for equal objects that share no memory.
 		first, err := parser.Type(name).FromYAML(text)
 		must(err)
 		second, err := parser.Type(name).FromYAML(text)

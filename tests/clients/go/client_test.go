@@ -1,4 +1,4 @@
-// client-go against a running server: the ways in which controllers, operators and Helm use it.
+// client-go against a running server: as used by controllers, operators and Helm.
 package client
 
 import (
@@ -59,7 +59,7 @@ func config(t *testing.T) *rest.Config {
 	return c
 }
 
-// A namespace of its own for each test, and a time by which it must be done.
+// A separate namespace for each test, and its deadline.
 func space(t *testing.T, client kubernetes.Interface) (context.Context, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -301,7 +301,7 @@ func TestApplyConfigurationsOwnTheirFields(t *testing.T) {
 	}
 }
 
-// What Helm does: releases in Secrets found by labels, objects created or three-way patched, old ones deleted.
+// The operations of Helm: releases in Secrets found by labels, objects created or three-way patched, old ones deleted.
 func TestAReleaseAsHelmMakesIt(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(config(t))
 	ctx, ns := space(t, client)
@@ -338,7 +338,7 @@ func TestAReleaseAsHelmMakesIt(t *testing.T) {
 	must(t, err)
 	store(1, "deployed", original)
 
-	// Somebody adds a sidecar; the upgrade keeps it.
+	// Another client adds a sidecar; the upgrade keeps it.
 	_, err = deployments.Patch(ctx, "web", types.StrategicMergePatchType,
 		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","image":"side:1"}]}}}}`), metav1.PatchOptions{})
 	must(t, err)

@@ -19,7 +19,7 @@ import (
 
 const Finalizer = "web.holdfast.test/farewell"
 
-// Reconciler makes what a Site asks for, reads through the manager's cache, and says goodbye before a Site goes.
+// Reconciler creates the objects of a Site, reads through the manager's cache, and runs a finalizer before a Site is deleted.
 type Reconciler struct {
 	client.Client
 	Farewells atomic.Int64
@@ -27,7 +27,7 @@ type Reconciler struct {
 }
 
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	skip := true // Several managers of one test process use the same name.
+	skip := true // Several managers in one test process use the same name.
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Site{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&appsv1.Deployment{}).

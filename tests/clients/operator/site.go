@@ -1,5 +1,5 @@
-// Package operator is a small operator in the usual shape: a custom resource Site becomes a ConfigMap and a Deployment
-// that it owns. It exists to run controller-runtime's own machinery against Holdfast.
+// Package operator is a small operator of the usual structure: a custom resource Site becomes a ConfigMap and a Deployment
+// that it owns. It exists to exercise controller-runtime against Holdfast.
 package operator
 
 import (

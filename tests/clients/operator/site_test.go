@@ -58,13 +58,13 @@ func TestSiteBecomesAPageAndADeploymentThatItOwns(t *testing.T) {
 		t.Fatalf("%+v", deployment)
 	}
 
-	// What somebody takes away comes back.
+	// Deleted objects are recreated.
 	if err := k8s.Delete(ctx, &page); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error { return k8s.Get(ctx, key, &corev1.ConfigMap{}) })
 
-	// What changes follows.
+	// Changes are propagated.
 	if err := k8s.Get(ctx, key, site); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestPredicatesKeepLabelsFromWakingTheReconciler(t *testing.T) {
 			return k8s.Update(ctx, site)
 		})
 	}
-	// Quiet first: events of what it owns come in a little later.
+	// Wait until it is idle: events of owned objects arrive a little later.
 	runs := int64(-1)
 	eventually(t, func() error {
 		if now := reconciler.Runs.Load(); now != runs {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Hooks fill in what a Site leaves out and refuse what makes no sense.
+// Hooks set defaults for a Site and reject invalid ones.
 type Hooks struct{}
 
 func (Hooks) SetupWithManager(mgr ctrl.Manager) error {

@@ -1,5 +1,5 @@
-// Makes random schemas, objects and sequences of applies and updates, runs them through the Go merge engine, and
-// prints one JSON line a case: what went in and what came out. See engine_vectors_test.cc.
+// Generates random schemas, objects and sequences of applies and updates, runs them through the Go merge engine, and
+// prints one JSON line per case, with input and output. See engine_vectors_test.cc.
 //
 //	go run . -seed 1 -cases 1000 > engine.jsonl       (in a module that requires sigs.k8s.io/structured-merge-diff/v6)
 package main
@@ -27,7 +27,7 @@ var rnd *rand.Rand
 func pick(s ...string) string { return s[rnd.Intn(len(s))] }
 func chance(p float64) bool  { return rnd.Float64() < p }
 
-// --- Schemas, in the engine's own form.
+// --- Schemas, in the format of the engine.
 
 type gen struct {
 	types l
@@ -145,7 +145,7 @@ func schemaOf() m {
 type maker struct {
 	named      map[string]m
 	duplicates bool
-	wrong      float64 // How often a value of any type stands where another belongs.
+	wrong      float64 // How often a value has the wrong type.
 }
 
 func scalarOf(kind string) interface{} {
@@ -261,7 +261,7 @@ func (k *maker) make(ref m) interface{} {
 					case m, l:
 						delete(item, key.(string))
 					}
-					// Mostly there, never null: a null key is legal but says little.
+					// Usually present, never null: a null key is legal but of little interest.
 					if _, ok := item[key.(string)]; !ok && chance(0.8) || item[key.(string)] == nil {
 						item[key.(string)] = k.keyValue(ll, key.(string))
 					}
@@ -378,7 +378,7 @@ func setText(s *fieldpath.Set) json.RawMessage {
 	return b
 }
 
-// Turns granular into atomic and back, here and there.
+// Randomly turns granular into atomic and back.
 func toggle(atom m) {
 	if mm, ok := atom["map"].(m); ok {
 		if chance(0.4) {
@@ -435,7 +435,7 @@ func caseOf() m {
 	var steps l
 	for i := 2 + rnd.Intn(6); i > 0; i-- {
 		if chance(0.08) {
-			// The schema changes under the stored sets.
+			// The schema changes while sets are stored.
 			changed := copyOf(schema).(m)
 			for _, t := range changed["types"].(l) {
 				if name := t.(m)["name"].(string); name != "root" && !strings.HasPrefix(name, "__") {

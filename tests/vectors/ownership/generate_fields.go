@@ -1,4 +1,4 @@
-// Random FieldsV1 texts, right and wrong, with what Kubernetes' reader and writer make of them: one JSON line each with
+// Random FieldsV1 texts, valid and invalid, with the results of Kubernetes' reader and writer: one JSON line each with
 // the text in base64, and either "out" (also base64) or "bad": true. See fields_v1_test.cc.
 package main
 
