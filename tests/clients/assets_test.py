@@ -125,8 +125,8 @@ class AssetsTest(unittest.TestCase):
                                    (["--authentication-config=/a"], "--authentication-config=/a is not supported by Holdfast"),
                                    (["--audit-log-format", "legacy"],
                                     "--audit-log-format=legacy is not supported by Holdfast; only json is"),
-                                   (["--runtime-config=batch/v1=false"], "--runtime-config batch/v1=false is not "
-                                    "supported by Holdfast: versions cannot be turned off"),
+                                   (["--runtime-config=rbac.authorization.k8s.io/v1/roles=false"],
+                                    "--runtime-config disables rbac.authorization.k8s.io/v1/roles, which this server needs itself"),
                                    (["--runtime-config=apps/v1,batch/v2alpha1"], "--runtime-config batch/v2alpha1 is not "
                                     "supported by Holdfast: there is no such version"),
                                    (["serve"], 'unknown command "serve" for "kube-apiserver"')):
