@@ -1,10 +1,9 @@
-"""soak.py HOLDFAST SECONDS SVG: see soak.sh."""
+"""soak.py HOLDFAST SECONDS SVG CLIENTS: see soak.sh."""
 import http.client, os, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "clients"))
 import server  # noqa: E402
 
-CLIENTS = 4
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1/"
 
@@ -97,7 +96,7 @@ def svg_plot(path, seconds, series):
 
 
 def main():
-    holdfast, duration, svg = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    holdfast, duration, svg, clients = sys.argv[1], float(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     with server.Server(holdfast) as running:
         pid, begin = running.process.pid, time.monotonic()
         lock, rounds, failures = threading.Lock(), [0], []
@@ -113,7 +112,7 @@ def main():
                     except (OSError, RuntimeError, http.client.HTTPException) as problem:
                         failures.append(f"round {number}: {problem}")
 
-        threads = [threading.Thread(target=work) for _ in range(CLIENTS)]
+        threads = [threading.Thread(target=work) for _ in range(clients)]
         for thread in threads:
             thread.start()
         print(f"{'seconds':>8} {'rounds':>8} {'MB':>8} {'threads':>8} {'descriptors':>12}")

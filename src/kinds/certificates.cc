@@ -13,8 +13,6 @@
 namespace holdfast::kinds {
 namespace {
 
-Messages name_is_anything(std::string_view, bool) { return {}; }
-
 // --- Strategy ---
 
 void create_request(Context& context, Draft::Node object) {

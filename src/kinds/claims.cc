@@ -562,7 +562,7 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors,
   validate_class(spec, "volumeAttributesClassName", at, errors);
 }
 
-const Hooks kPersistentVolumeClaimHooks = {.update_checks = {.whole = 1},
+const Hooks kPersistentVolumeClaimHooks = {.update_checks = {.whole = 1, .compares_first = true},
                                            .defaults = default_claim,
                                            .create = create_claim,
                                            .update = update_claim,

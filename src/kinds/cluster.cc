@@ -281,7 +281,7 @@ const Hooks kNodeHooks = {.update_checks = {.whole = 1},
                           .validate_status = validate_node_status,
                           .warn = warn_node};
 
-const Hooks kServiceAccountHooks = {.update_checks = {.whole = 1},
+const Hooks kServiceAccountHooks = {.update_checks = {.whole = 1, .compares_first = true},
                                     .create = create_service_account,
                                     .update = update_service_account,
                                     .warn = warn_service_account};

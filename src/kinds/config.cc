@@ -228,9 +228,10 @@ void warn_secret(Context&, const Value& secret, const Value*, std::vector<std::s
 
 }  // namespace
 
-const Hooks kConfigMapHooks = {
-    .update_checks = {.whole = 1}, .validate = validate_config_map, .validate_update = validate_config_map_update};
-const Hooks kSecretHooks = {.update_checks = {.whole = 1},
+const Hooks kConfigMapHooks = {.update_checks = {.whole = 1, .compares_first = true},
+                               .validate = validate_config_map,
+                               .validate_update = validate_config_map_update};
+const Hooks kSecretHooks = {.update_checks = {.whole = 1, .compares_first = true},
                             .defaults = default_secret,
                             .validate = validate_secret,
                             .validate_update = validate_secret_update,

@@ -224,7 +224,7 @@ void warn_slice(Context&, const Value& object, const Value* old, std::vector<std
 
 }  // namespace
 
-const Hooks kEndpointsHooks = {.update_checks = {.whole = 1},
+const Hooks kEndpointsHooks = {.update_checks = {.whole = 1, .compares_first = true},
                                .defaults = default_endpoints,
                                .validate = validate_endpoints,
                                .validate_update = validate_endpoints_update,

@@ -7,8 +7,6 @@
 namespace holdfast::kinds {
 namespace {
 
-Messages name_is_anything(std::string_view, bool) { return {}; }
-
 // --- CustomResourceDefinition ---
 
 void add_stored_version(Draft::Node object) {
@@ -69,20 +67,19 @@ void create_api_service(Context& context, Draft::Node object) {
   object.child("status").append("conditions", condition.build());
 }
 
+Messages api_service_name_errors(const Value& object, std::string_view name) {
+  Messages bad = path_segment_errors(name);
+  if (!bad.empty()) return bad;
+  const std::string expected =
+      std::string(object.text_at("spec", "version")) + "." + std::string(object.text_at("spec", "group"));
+  if (name == expected) return {};
+  return {"must be `spec.version+\".\"+spec.group`: " + go_quote(expected)};
+}
+
 void validate_api_service(Context&, const Value& object, FieldErrors& errors) {
   const Path at("spec");
   const Value& spec = sub(object, "spec");
   const std::string_view group = spec.text_at("group"), version = spec.text_at("version");
-  const std::string expected = std::string(version) + "." + std::string(group);
-  const Path metadata("metadata");
-  for (const std::string_view key : {"generateName", "name"}) {
-    const std::string_view text = object.text_at("metadata", key);
-    if (const Messages bad = path_segment_errors(text); !bad.empty()) {
-      errors.invalid_each(metadata.child(key), text, bad);
-    } else if (!text.empty() && text != expected) {
-      errors.invalid(metadata.child(key), text, "must be `spec.version+\".\"+spec.group`: " + go_quote(expected));
-    }
-  }
   if (group.empty() && version != "v1") {
     errors.required(at.child("group"), "only v1 may have an empty group and it better be legacy kube");
   }
@@ -136,7 +133,7 @@ const Hooks kCustomResourceDefinitionHooks = {.name = name_is_anything,
                                               .create = create_definition,
                                               .update = update_definition};
 
-const Hooks kApiServiceHooks = {.name = name_is_anything,
+const Hooks kApiServiceHooks = {.name_in = api_service_name_errors,
                                 .status_metadata = StatusMetadata::KeepObject,
                                 .update_checks = {.whole = 1},
                                 .defaults = default_api_service,

@@ -39,11 +39,16 @@ enum class StatusMetadata : uint8_t {
 struct MetadataChecks {
   uint8_t whole = 0;
   uint8_t compared = 1;
+  bool compares_first = false;
 };
+
+inline std::vector<std::string> name_is_anything(std::string_view, bool) { return {}; }
 
 // The functions of one kind; null ones do nothing. The caller handles metadata, status and generation.
 struct Hooks {
   NameRule name = name_is_dns_subdomain;
+  // Instead of `name`, where the rest of the object decides which name is valid (APIService).
+  std::vector<std::string> (*name_in)(const Value& object, std::string_view name) = nullptr;
   Generation generation = Generation::None;
   StatusMetadata status_metadata = StatusMetadata::Honoured;
   MetadataChecks update_checks, status_checks;

@@ -165,6 +165,16 @@ void validate_known_finalizers(const Context& context, const Value& metadata, Fi
   validate_finalizers_are_known(metadata, Path("metadata"), errors);
 }
 
+// By the rules of the kind, as on create.
+void validate_own_metadata(const Context& context, const Hooks& hooks, const Value& object, FieldErrors& errors) {
+  const Value& metadata = sub(object, "metadata");
+  const auto name_errors = [&](std::string_view name, bool prefix) {
+    return hooks.name_in == nullptr ? hooks.name(name, prefix) : hooks.name_in(object, name);
+  };
+  validate_metadata(metadata, context.resource.namespaced, name_errors, Path("metadata"), errors);
+  validate_known_finalizers(context, metadata, errors);
+}
+
 // Events are reported as core events, whichever group the request used.
 Error refusal(const Context& context, const FieldErrors& errors, std::string_view name) {
   const types::Resource& resource = context.resource;
@@ -178,10 +188,7 @@ Result<Unit> validate_create(Context& context, const Value& object) {
   FieldErrors errors(context.resource.type, context.sent);
   const Path at("metadata");
   const Value& metadata = sub(object, "metadata");
-  if (!hooks.checks_metadata_last) {
-    validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
-    validate_known_finalizers(context, metadata, errors);
-  }
+  if (!hooks.checks_metadata_last) validate_own_metadata(context, hooks, object, errors);
   if (hooks.validate != nullptr) hooks.validate(context, object, errors);
   if (errors.empty()) {
     validate_metadata(metadata, context.resource.namespaced, name_is_path_segment, at, errors);
@@ -201,14 +208,15 @@ Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& n
     const MetadataChecks checks = endpoint == Endpoint::Main     ? hooks.update_checks
                                   : endpoint == Endpoint::Status ? hooks.status_checks
                                                                  : MetadataChecks{};
-    for (int i = 0; i < checks.whole; ++i) {
-      validate_metadata(metadata, context.resource.namespaced, hooks.name, at, errors);
-      validate_known_finalizers(context, metadata, errors);
-    }
-    for (int i = 0; i < checks.compared; ++i) {
-      if (!errors.empty()) validate_metadata_update(metadata, old_metadata, at, errors);
-      validate_known_finalizers(context, metadata, errors);
-    }
+    const auto compare = [&] {
+      for (int i = 0; i < checks.compared; ++i) {
+        if (!errors.empty()) validate_metadata_update(metadata, old_metadata, at, errors);
+        validate_known_finalizers(context, metadata, errors);
+      }
+    };
+    if (checks.compares_first) compare();
+    for (int i = 0; i < checks.whole; ++i) validate_own_metadata(context, hooks, next, errors);
+    if (!checks.compares_first) compare();
   }
   switch (endpoint) {
     case Endpoint::Main:

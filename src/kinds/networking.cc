@@ -384,13 +384,13 @@ void validate_ip_address_update(Context& context, const Value& next, const Value
 }  // namespace
 
 const Hooks kIngressHooks = {.generation = Generation::Spec,
-                             .update_checks = {.whole = 1},
+                             .update_checks = {.whole = 1, .compares_first = true},
                              .validate = validate_ingress,
                              .validate_update = validate_ingress_update,
                              .validate_status = validate_ingress_status,
                              .warn = warn_ingress};
 const Hooks kIngressClassHooks = {.generation = Generation::Spec,
-                                  .update_checks = {.whole = 1},
+                                  .update_checks = {.whole = 1, .compares_first = true},
                                   .defaults = default_ingress_class,
                                   .validate = validate_ingress_class,
                                   .validate_update = validate_ingress_class_update};

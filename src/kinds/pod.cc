@@ -732,7 +732,7 @@ Result<Unit> bind_pod(Context& context, Draft::Node pod, const Value& binding) {
 
 const Hooks kPodHooks = {.generation = Generation::Spec,
                          .status_metadata = StatusMetadata::KeepOwners,
-                         .update_checks = {.whole = 1},
+                         .update_checks = {.whole = 1, .compares_first = true},
                          .defaults = default_pod,
                          .create = create_pod,
                          .update = update_pod,

@@ -381,7 +381,7 @@ const Hooks kDaemonSetHooks = {.generation = Generation::Spec,
                                .validate_status = validate_daemon_set_status,
                                .warn = warn_set};
 
-const Hooks kControllerRevisionHooks = {.update_checks = {.whole = 1},
+const Hooks kControllerRevisionHooks = {.update_checks = {.whole = 1, .compares_first = true},
                                         .validate = validate_controller_revision,
                                         .validate_update = validate_controller_revision_update};
 

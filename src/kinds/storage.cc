@@ -377,7 +377,7 @@ const Hooks kVolumeAttachmentHooks = {.status_metadata = StatusMetadata::KeepObj
                                       .validate = validate_attachment,
                                       .validate_update = validate_attachment_update,
                                       .validate_status = validate_attachment_update};
-const Hooks kVolumeAttributesClassHooks = {.update_checks = {.whole = 1},
+const Hooks kVolumeAttributesClassHooks = {.update_checks = {.whole = 1, .compares_first = true},
                                            .validate = validate_attributes_class,
                                            .validate_update = validate_attributes_class_update};
 const Hooks kCsiDriverHooks = {.generation = Generation::SpecFromZero,

@@ -216,11 +216,19 @@ FAULTS = [{'uid': 'x'}, {'finalizers': ['x']}, {'finalizers': ['Not Valid!']}, {
           {'managedFields': [{'manager': 'x', 'operation': 'Nope'}]}, {'selfLink': 'x'}, {'namespace': 'elsewhere'}]
 
 
+def several_faults(rng):
+    """Mistakes in several members of metadata at once, whose order in the error shows the order of the checks."""
+    faults = {}
+    for fault in rng.sample(FAULTS, 6):
+        faults = {**fault, **faults}
+    return faults
+
+
 def story_metadata(w, name):
-    """Each mistake in metadata on its own, with POST, PUT and through the status."""
+    """Mistakes in metadata, one by one and several at once, with POST, PUT and through the status."""
     sample = w.valid(name)
     name = sample['metadata']['name']
-    faults = w.rng.sample(FAULTS, 4)
+    faults = w.rng.sample(FAULTS, 3) + [several_faults(w.rng), several_faults(w.rng)]
     for fault in faults:
         body = copy.deepcopy(sample)
         body['metadata'].update(copy.deepcopy(fault))
