@@ -1,7 +1,9 @@
 // Endpoints and EndpointSlice.
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
@@ -105,9 +107,11 @@ void validate_endpoint(const Value& endpoint, std::string_view type, const Path&
     if (type == "FQDN") {
       validate_domain(address, here, errors);
     } else if (type == "IPv4" || type == "IPv6") {
-      const size_t before = errors.count();
-      validate_ip(address, here, errors);
-      if (errors.count() != before) continue;
+      const std::string problem = type == "IPv6" ? canonical_ip_problem(address) : ip_problem(address);
+      if (!problem.empty()) {
+        errors.invalid(here, address, problem);
+        continue;
+      }
       const bool v6 = IpAddress::parse(address)->v6;
       if (v6 != (type == "IPv6")) errors.invalid(list, address, "must be an " + std::string(type) + " address");
       validate_endpoint_ip(address, here, errors);
@@ -139,42 +143,50 @@ void validate_endpoint(const Value& endpoint, std::string_view type, const Path&
   }
 }
 
-void validate_slice(Context&, const Value& object, FieldErrors& errors) {
-  const std::string_view type = object.text_at("addressType");
-  if (type.empty()) {
-    errors.required(Path("addressType"));
-  } else if (type != "FQDN" && type != "IPv4" && type != "IPv6") {
-    errors.not_supported(Path("addressType"), type, {"FQDN", "IPv4", "IPv6"});
-  }
-  const std::span<const Value> ports = object.items_at("ports"), endpoints = object.items_at("endpoints");
-  const Path ports_at("ports"), endpoints_at("endpoints");
-  if (ports.size() > 20000) errors.too_many(ports_at, static_cast<int64_t>(ports.size()), 20000);
-  for (size_t i = 0; i < ports.size() && ports.size() <= 20000; ++i) {
-    const Path here = ports_at.index(i);
+void validate_slice_ports(const Value& object, FieldErrors& errors) {
+  const std::span<const Value> ports = object.items_at("ports");
+  const Path at("ports");
+  if (ports.size() > 20000) return errors.too_many(at, static_cast<int64_t>(ports.size()), 20000);
+  std::unordered_set<std::string_view, KeyHash> names;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Path here = at.index(i);
     const std::string_view name = ports[i].text_at("name");
     if (!name.empty()) errors.invalid_each(here.child("name"), name, dns_label_errors(name));
-    for (const Value& other : ports.first(i)) {
-      if (other.text_at("name") == name) {
-        errors.duplicate(here.child("name"), name);
-        break;
-      }
-    }
+    if (!names.insert(name).second) errors.duplicate(here.child("name"), name);
     validate_enum(ports[i], "protocol", {"SCTP", "TCP", "UDP"}, here, errors);
     if (is_set(ports[i], "appProtocol")) {
       const std::string_view protocol = ports[i].text_at("appProtocol");
       errors.invalid_each(here.child("appProtocol"), protocol, qualified_name_errors(protocol));
     }
   }
-  if (endpoints.size() > 1000) {
-    return errors.too_many(endpoints_at, static_cast<int64_t>(endpoints.size()), 1000);
-  }
-  for (size_t i = 0; i < endpoints.size(); ++i) {
-    validate_endpoint(endpoints[i], type, endpoints_at.index(i), errors);
-  }
 }
 
-void validate_slice_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
-  validate_slice(context, next, errors);
+void validate_slice_endpoints(const Value& object, FieldErrors& errors) {
+  const std::span<const Value> endpoints = object.items_at("endpoints");
+  const Path at("endpoints");
+  if (endpoints.size() > 1000) return errors.too_many(at, static_cast<int64_t>(endpoints.size()), 1000);
+  const std::string_view type = object.text_at("addressType");
+  for (size_t i = 0; i < endpoints.size(); ++i) validate_endpoint(endpoints[i], type, at.index(i), errors);
+}
+
+void validate_slice_but_endpoints(const Value& object, FieldErrors& errors) {
+  const std::string_view type = object.text_at("addressType");
+  if (type.empty()) {
+    errors.required(Path("addressType"));
+  } else if (type != "FQDN" && type != "IPv4" && type != "IPv6") {
+    errors.not_supported(Path("addressType"), type, {"FQDN", "IPv4", "IPv6"});
+  }
+  validate_slice_ports(object, errors);
+}
+
+void validate_slice(Context&, const Value& object, FieldErrors& errors) {
+  validate_slice_but_endpoints(object, errors);
+  validate_slice_endpoints(object, errors);
+}
+
+void validate_slice_update(Context&, const Value& next, const Value& old, FieldErrors& errors) {
+  validate_slice_but_endpoints(next, errors);
+  if (!equal(sub(next, "endpoints"), sub(old, "endpoints"))) validate_slice_endpoints(next, errors);
   const std::string_view type = next.text_at("addressType");
   if (type != old.text_at("addressType")) errors.invalid(Path("addressType"), type, kImmutable);
 }

@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 namespace holdfast::kinds {
 
@@ -75,7 +76,9 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
     if (!is_digit(c)) return std::nullopt;
     prefix = prefix * 10 + (c - '0');
   }
-  if (prefix > (address->v6 ? 128 : 32)) return std::nullopt;
+  // An IPv4-mapped IPv6 address keeps the prefix of its text, which counts from the start of the IPv6 address.
+  const bool has_v6_text = text.find(':') != std::string_view::npos;
+  if (prefix > (has_v6_text ? 128 : 32)) return std::nullopt;
   return IpNetwork{*address, prefix};
 }
 
@@ -113,35 +116,53 @@ bool is_mapped(std::string_view text, const IpAddress& address) {
   return !address.v6 && text.find(':') != std::string_view::npos;
 }
 
+std::string cidr_problem(std::string_view text) {
+  const std::optional<IpNetwork> network = IpNetwork::parse(text);
+  if (!network) return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  const size_t slash = text.find('/');
+  const std::string_view address = text.substr(0, slash), prefix = text.substr(slash + 1);
+  if (has_leading_zeros(address) || (prefix.size() > 1 && prefix[0] == '0')) {
+    return "must not have leading 0s in IP or prefix length";
+  }
+  if (is_mapped(address, network->address)) return "must not have an IPv4-mapped IPv6 address";
+  if (network->first() != network->address) return "must not have bits set beyond the prefix length";
+  return {};
+}
+
+std::string difference_from_canonical(std::string_view text, const std::string& canonical) {
+  return text == canonical ? "" : "must be in canonical form (" + go_quote(canonical) + ")";
+}
+
 }  // namespace
+
+std::string ip_problem(std::string_view text) {
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  if (!address) return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+  if (has_leading_zeros(text)) return "must not have leading 0s";
+  if (is_mapped(text, *address)) return "must not be an IPv4-mapped IPv6 address";
+  return {};
+}
+
+std::string IpNetwork::text() const { return address.text() + "/" + std::to_string(prefix); }
 
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing) {
   if (existing.contains(text)) return;
-  const std::optional<IpAddress> address = IpAddress::parse(text);
-  if (!address) {
-    errors.invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-  } else if (has_leading_zeros(text)) {
-    errors.invalid(at, text, "must not have leading 0s");
-  } else if (is_mapped(text, *address)) {
-    errors.invalid(at, text, "must not be an IPv4-mapped IPv6 address");
-  }
+  if (const std::string problem = ip_problem(text); !problem.empty()) errors.invalid(at, text, problem);
 }
 
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing) {
   if (existing.contains(text)) return;
-  const std::optional<IpNetwork> network = IpNetwork::parse(text);
-  if (!network) {
-    return errors.invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-  }
-  const size_t slash = text.find('/');
-  const std::string_view address = text.substr(0, slash), prefix = text.substr(slash + 1);
-  if (has_leading_zeros(address) || (prefix.size() > 1 && prefix[0] == '0')) {
-    errors.invalid(at, text, "must not have leading 0s in IP or prefix length");
-  } else if (is_mapped(address, network->address)) {
-    errors.invalid(at, text, "must not have an IPv4-mapped IPv6 address");
-  } else if (network->first() != network->address) {
-    errors.invalid(at, text, "must not have bits set beyond the prefix length");
-  }
+  if (const std::string problem = cidr_problem(text); !problem.empty()) errors.invalid(at, text, problem);
+}
+
+std::string canonical_ip_problem(std::string_view text) {
+  const std::string problem = ip_problem(text);
+  return problem.empty() ? difference_from_canonical(text, IpAddress::parse(text)->text()) : problem;
+}
+
+std::string canonical_cidr_problem(std::string_view text) {
+  const std::string problem = cidr_problem(text);
+  return problem.empty() ? difference_from_canonical(text, IpNetwork::parse(text)->text()) : problem;
 }
 
 void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts) {
@@ -154,7 +175,7 @@ void warn_about_ip(std::string_view text, const Path& at, std::vector<std::strin
 void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts) {
   const std::optional<IpNetwork> network = IpNetwork::parse(text);
   if (!network || !network->address.v6) return;
-  const std::string canonical = network->address.text() + "/" + std::to_string(network->prefix);
+  const std::string canonical = network->text();
   if (canonical == text) return;
   texts.push_back(at.text() + ": IPv6 CIDR value \"" + std::string(text) +
                   "\" should be in RFC 5952 canonical format (\"" + canonical + "\")");

@@ -32,7 +32,8 @@ struct IpNetwork {
   IpAddress address;
   int prefix = 0;
   static std::optional<IpNetwork> parse(std::string_view text);
-  IpAddress first() const;  // The address with all bits after the prefix cleared.
+  std::string text() const;  // Canonical.
+  IpAddress first() const;   // The address with all bits after the prefix cleared.
   bool contains(const IpAddress& address) const;
 };
 
@@ -40,6 +41,11 @@ struct IpNetwork {
 // the old object has, in any form, are accepted (`existing`).
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing = {});
 void validate_cidr(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing = {});
+// The reason for such a rejection; empty if the text is valid.
+std::string ip_problem(std::string_view text);
+// The same for fields that Kubernetes introduced later, whose texts must be in canonical form.
+std::string canonical_ip_problem(std::string_view text);
+std::string canonical_cidr_problem(std::string_view text);
 // Several addresses or networks must be a pair of one IPv4 and one IPv6. `shown` is the list as shown in an error.
 void validate_ip_families(std::span<const std::string_view> addresses, const Path& at, const Shown& shown,
                           FieldErrors& errors);

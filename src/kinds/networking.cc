@@ -327,7 +327,10 @@ void validate_cidrs(const Value& object, FieldErrors& errors) {
     return errors.invalid(here, shown_internal(type_named("networking/v1.ServiceCIDRSpec"), object.find("spec")),
                           "may only hold up to 2 values");
   }
-  for (size_t i = 0; i < cidrs.size(); ++i) validate_cidr(cidrs[i].as_string(), here.index(i), errors);
+  for (size_t i = 0; i < cidrs.size(); ++i) {
+    const std::string problem = canonical_cidr_problem(cidrs[i].as_string());
+    if (!problem.empty()) errors.invalid(here.index(i), cidrs[i], problem);
+  }
   if (cidrs.size() < 2) return;
   const auto a = IpNetwork::parse(cidrs[0].as_string()), b = IpNetwork::parse(cidrs[1].as_string());
   if (a && b && a->address.v6 == b->address.v6) {
@@ -354,10 +357,8 @@ void validate_service_cidr_update(Context&, const Value& next, const Value& old,
 }
 
 Messages name_is_ip(std::string_view name, bool) {
-  const std::optional<IpAddress> address = IpAddress::parse(name);
-  if (!address) return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
-  if (address->text() != name) return {"must be in canonical form (\"" + address->text() + "\")"};
-  return {};
+  std::string problem = canonical_ip_problem(name);
+  return problem.empty() ? Messages{} : Messages{std::move(problem)};
 }
 
 void validate_ip_address(Context&, const Value& object, FieldErrors& errors) {
