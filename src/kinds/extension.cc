@@ -1,5 +1,6 @@
 // CustomResourceDefinition and APIService. Definitions are validated by the crd module, which knows schemas.
 
+#include "base/base64.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/all.h"
@@ -96,7 +97,7 @@ void validate_api_service(Context&, const Value& object, FieldErrors& errors) {
   const std::string_view bundle = spec.text_at("caBundle");
   if (!is_set(spec, "service")) {
     if (!bundle.empty()) {
-      errors.invalid(at.child("caBundle"), std::to_string(bundle.size() / 4 * 3) + " bytes",
+      errors.invalid(at.child("caBundle"), std::to_string(base64_decode(bundle).value_or("").size()) + " bytes",
                      "local APIServices may not have a caBundle");
     }
     if (insecure) {

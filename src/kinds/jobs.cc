@@ -445,41 +445,36 @@ void validate_template_update(Context& context, const Value& spec, const Value& 
   const bool suspended = is_true(old_spec, "suspend");
   const bool quiet = suspended && old_job.int_at_or(0, "status", "active") == 0 &&
                      (!is_set(sub(old_job, "status"), "startTime") || has_true(old_job, "Suspended"));
-  // The scheduling directives and resources of a suspended job without pods may be changed.
-  Draft draft(context.arena, sub(old_spec, "template"));
-  Draft::Node allowed = draft.root();
   const Value& next = sub(spec, "template");
-  if (quiet) {
-    {
-      Draft::Node metadata = allowed.child("metadata");
-      for (const std::string_view key : {"annotations", "labels"}) restore(metadata, sub(next, "metadata"), key);
-      if (metadata.value().count() == 0 && !is_set(next, "metadata")) allowed.remove("metadata");
-    }
-    Draft::Node pod = allowed.child("spec");
-    for (const std::string_view key : {"nodeSelector", "tolerations", "schedulingGates"}) {
-      restore(pod, sub(next, "spec"), key);
-    }
-    const Value& affinity = sub(next, "spec", "affinity", "nodeAffinity");
-    if (!affinity.is_null()) {
-      pod.child("affinity").set("nodeAffinity", affinity);
-    } else if (Draft::Node holder = pod.existing("affinity")) {
-      holder.remove("nodeAffinity");
-      if (holder.value().count() == 0) pod.remove("affinity");
-    }
-    for (const std::string_view list : {"containers", "initContainers"}) {
-      const std::span<const Value> now = next.items_at("spec", list);
-      std::vector<Draft::Node> before = pod.list(list);
-      if (now.size() != before.size()) continue;
-      for (size_t i = 0; i < now.size(); ++i) {
-        if (now[i].text_at("name") == before[i].value().text_at("name")) restore(before[i], now[i], "resources");
-      }
+  if (!quiet) {
+    const types::Type& type = type_named("core/v1.PodTemplateSpec");
+    if (semantic_equal(type, &next, &sub(old_spec, "template"))) return;
+    return errors.invalid(at.child("template"), shown_internal(type, &next), kImmutable);
+  }
+  // The metadata, scheduling directives and resources of a suspended job without pods may be changed.
+  const Value& next_pod = sub(next, "spec");
+  Draft draft(context.arena, sub(old_spec, "template", "spec"));
+  Draft::Node allowed = draft.root();
+  for (const std::string_view key : {"nodeSelector", "tolerations", "schedulingGates"}) restore(allowed, next_pod, key);
+  const Value& affinity = sub(next_pod, "affinity", "nodeAffinity");
+  if (!affinity.is_null()) {
+    allowed.child("affinity").set("nodeAffinity", affinity);
+  } else if (Draft::Node holder = allowed.existing("affinity")) {
+    holder.remove("nodeAffinity");
+    if (holder.value().count() == 0) allowed.remove("affinity");
+  }
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const std::span<const Value> now = next_pod.items_at(list);
+    std::vector<Draft::Node> before = allowed.list(list);
+    if (now.size() != before.size()) continue;
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (now[i].text_at("name") == before[i].value().text_at("name")) restore(before[i], now[i], "resources");
     }
   }
   const Value result = draft.value();
-  if (semantic_equal(type_named("core/v1.PodTemplateSpec"), &next, &result)) return;
-  const types::Type& type = type_named(quiet ? "core/v1.PodSpec" : "core/v1.PodTemplateSpec");
-  errors.invalid(at.child(quiet ? "template.spec" : "template"),
-                 shown_internal(type, quiet ? &sub(next, "spec") : &next), kImmutable);
+  const types::Type& type = type_named("core/v1.PodSpec");
+  if (semantic_equal(type, &next_pod, &result)) return;
+  errors.invalid(at.child("template.spec"), shown_internal(type, &next_pod), kImmutable);
 }
 
 void validate_job_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {

@@ -892,6 +892,20 @@ constexpr Case kOthers[] = {
      .plural = "servicecidrs",
      .object = R"({"spec":{"cidrs":["::ffff:10.0.0.0/120"]}})",
      .error = R"(spec.cidrs[0]: Invalid value: "::ffff:10.0.0.0/120": must not have an IPv4-mapped IPv6 address)"},
+    {.name = "a local APIService with a bundle is told its size",
+     .group = "apiregistration.k8s.io",
+     .plural = "apiservices",
+     .object = R"({"metadata":{"name":"v1.example.com"},"spec":{"group":"example.com","version":"v1",)"
+               R"("groupPriorityMinimum":1,"versionPriority":1,"caBundle":"YQ=="}})",
+     .error = R"(spec.caBundle: Invalid value: "1 bytes": local APIServices may not have a caBundle)"},
+    {.name = "metadata of the template of a suspended job may be changed",
+     .group = "batch",
+     .plural = "jobs",
+     .object = R"({"spec":{"suspend":true,"manualSelector":true,"selector":{"matchLabels":{"a":"b"}},)"
+               R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never",)"
+               R"("containers":[{"name":"c","image":"i"}]}}}})",
+     .update = R"({"spec":{"template":{"metadata":{"finalizers":["example.com/x"]}}}})",
+     .want = R"({"spec":{"template":{"metadata":{"finalizers":["example.com/x"]}}}})"},
     {.name = "address type of an EndpointSlice is immutable",
      .group = "discovery.k8s.io",
      .plural = "endpointslices",

@@ -1,6 +1,7 @@
 """Stories about the rules of a kind: one part of a valid object, anywhere in its schema, is filled with values that the
 rules check."""
 import copy
+import re
 
 from grow import NUMBERS, TEXTS
 from stories import JSON
@@ -16,6 +17,27 @@ FORMS = ['iqn.2001-04.com.example:storage', 'eui.02004567A425678D', 'naa.12', 'h
          'failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone', 'node-role.kubernetes.io/master', 'LoadBalancer', 'ExternalName',
          'ClientIP', 'Local', 'SCTP', 'PersistentVolumeClaim', 'snapshot.storage.k8s.io', 'VolumeSnapshot', 'Persistent', 'Ephemeral', 'File',
          'ControllerResizeInProgress', 'fe80::1', '010.1.1.1', '127.0.0.1', '10.0.0.1/8', '169.254.1.1', 'https://example.com:443/x?y=z']
+# What fields of these names are checked for, in forms that are just valid or just invalid.
+BY_NAME = [(re.compile(pattern), texts) for pattern, texts in (
+    (r'(?i)((^|[a-z])ips?|cidrs?|address(es)?|ranges|except|nameservers)$',
+     ['10.1.2.3', '2001:db8::1', '2001:0DB8::1', '::ffff:1.2.3.4', '010.1.2.3', '1.2.3', '10.1.2.3/24', '10.1.2.0/24', '10.1.2.0/024', '2001:DB8::/64',
+      '2001:db8::/64', '::ffff:10.0.0.0/120', '0.0.0.0', '::', '::1', '127.0.0.1', '224.0.0.1', 'fe80::1%eth0', '10.1.2.0/33', ' 10.1.2.3', 'None', '']),
+    (r'(?i)(hosts?|hostname|subdomain|externalName|server|domains?|searches|sans?)$',
+     ['a', 'a.b', 'A.b', 'a..b', 'a.b.', '*.example.com', '*', '*.*.com', 'a_b.com', '1.2.3.4', '-a', 'x' * 63, 'x' * 64, 'a.' * 130, '', 'example.com:80']),
+    (r'(?i)path(s|Expr|Prefix)?$',
+     ['/a', 'a', '/', '', '/a/../b', '..', '../a', 'a/..', '/a//b', '/a%2fb', 'C:\\a', '/a:b', '$(A)/b', '$(A', '/' + 'x' * 300, '.spec.a', '.status', '/a b']),
+    (r'(?i)schedule$', ['* * * * *', '*/5 * * * *', '@hourly', '@every 5m', '@nope', '60 * * * *', '* * * *', 'TZ=UTC * * * * *', 'CRON_TZ=UTC * * * * *', '0 0 31 2 *', '* * * * MON', '']),
+    (r'(?i)timeZone$', ['UTC', 'Etc/UTC', 'Europe/Berlin', 'europe/berlin', 'Nope/Nope', 'Local', ' UTC', '']),
+    (r'(?i)(image|reference)$', ['a', 'a:b', 'a@sha256:x', ' a', 'a ', '', 'A', 'example.com:80/a:b']),
+    (r'(?i)(keys?|topologyKey|labels?|resources?|resourceName|attribute)$',
+     ['a', 'a/b', 'a/b/c', '/a', 'a/', 'example.com/A', 'Example.com/a', 'kubernetes.io/hostname', 'x' * 63, 'x' * 64, 'pods', 'pods/status', '*', '*/*', 'pods/*', '*/scale', '']),
+    (r'(?i)(name|names|namespace|kind|class|claimName|ref)$',
+     ['a', 'a-b', 'a.b', 'A', 'a_b', '-a', 'a-', '1', '1a', 'a' * 63, 'a' * 64, 'a' * 253, 'a' * 254, 'a/b', 'a%b', '..', '.', '', 'system:a', 'kube-system', 'default']),
+    (r'(?i)(group|apiGroups?|apiVersions?|version)$', ['', 'v1', 'apps/v1', 'a/b/c', 'apps', 'Apps', 'example.com', 'example.com/', '/v1', '*', 'x y']),
+    (r'(?i)(url|uri|endpoint|portal)$', ['https://a', 'http://a', 'https://a/b', 'https://a?b', 'https://a#b', 'https://u:p@a', 'https://', '//a', 'a', 'https://a:99999', 'unix:///a', '']),
+    (r'(?i)(driver|provisioner|attacher|signerName|controller(Name)?|manager)$', ['a', 'a.b', 'A.b', 'a/b', 'a.b/c', 'a.b/C', 'a.b/c/d', 'a' * 64, 'x' * 254, 'kubernetes.io/x', '-', '']),
+    (r'(?i)(expression|rule|messageExpression|reason)$', ['true', 'false', '1', 'object.metadata.name == "a"', 'x', 'object.', '"a"', 'self', '', ' ', 'a\nb']),
+)]
 LIMITS = [0, 1, 2, 9, 10, 255, 256, 511, 512, 599, 600, 3599, 3600, 86400, 86401, 4294967296, 4294967297, -1, 80, 65536]
 KEYS = ['cpu', 'memory', 'storage', 'ephemeral-storage', 'hugepages-2Mi', 'hugepages-x', 'hugepages-3', 'example.com/x', 'x.kubernetes.io/y', 'pods', 'A b', 'a', 'gpu',
         'requests.storage', 'x.k8s.io', 'k8s.io/z']
@@ -34,24 +56,32 @@ class Filler:
     def __init__(self, w):
         self.rng, self.resolve = w.rng, w.grower.resolve
 
-    def fill(self, schema, depth=0):
+    def text(self, name):
+        """A text for a field of this name."""
+        if self.rng.random() < 0.6:
+            for pattern, texts in BY_NAME:
+                if pattern.search(name):
+                    return self.rng.choice(texts)
+        return self.rng.choice(FORMS if self.rng.random() < 0.6 else TEXTS)
+
+    def fill(self, schema, depth=0, name=''):
         rng, schema = self.rng, self.resolve(schema)
         kind = schema.get('type')
         if kind == 'object' and 'properties' in schema:
             chance = 0.5 if depth == 0 else 0.35
-            return {n: self.fill(p, depth + 1) for n, p in schema['properties'].items()
+            return {n: self.fill(p, depth + 1, n) for n, p in schema['properties'].items()
                     if rng.random() < (0.8 if n in schema.get('required', []) else chance / (1 + depth // 2))}
         if kind == 'object':
             element = schema.get('additionalProperties')
             return {rng.choice(KEYS): self.fill(element, depth + 1) if isinstance(element, dict) else 'x' for _ in range(rng.randint(1, 3))}
         if kind == 'array':
-            return [self.fill(schema['items'], depth + 1) for _ in range(rng.choice([1, 1, 2]))]
+            return [self.fill(schema['items'], depth + 1, name) for _ in range(rng.choice([1, 1, 2]))]
         if kind == 'string':
             if schema.get('format') == 'date-time':
                 return '2026-01-02T03:04:05Z'
             if schema.get('format') == 'byte':
                 return rng.choice(['YQ==', '', 'e30=', 'eA=='])
-            return rng.choice(FORMS if rng.random() < 0.6 else TEXTS)
+            return self.text(name)
         if kind in ('integer', 'number'):
             return rng.choice(LIMITS if rng.random() < 0.8 else NUMBERS[:-5])
         if kind == 'boolean':
@@ -72,7 +102,7 @@ class Filler:
             item = self.resolve(part['items']) if part.get('type') == 'array' else None
             inner = part if 'properties' in part else item if item and 'properties' in item else None
             if inner is None or rng.random() < 0.1:
-                holder[name] = self.fill(part)
+                holder[name] = self.fill(part, name=name)
                 return
             if rng.random() < 0.4:  # Often only one of several structs may be set.
                 for other in [k for k, v in holder.items() if k != name and isinstance(v, dict) and depth > 0]:
