@@ -96,10 +96,6 @@ void validate_priority_class_update(Context&, const Value& next, const Value& ol
 
 // --- RuntimeClass ---
 
-void default_runtime_class(Arena& arena, const types::Resource&, Draft::Node object) {
-  if (Draft::Node overhead = object.existing("overhead")) default_resource_list(arena, overhead, "podFixed");
-}
-
 void validate_runtime_class(Context& context, const Value& object, FieldErrors& errors) {
   const std::string_view handler = object.text_at("handler");
   errors.require_valid(Path("handler"), handler, dns_label_errors);
@@ -167,7 +163,6 @@ const Hooks kPriorityClassHooks = {.generation = Generation::Never,
                                    .validate = validate_priority_class,
                                    .validate_update = validate_priority_class_update};
 const Hooks kRuntimeClassHooks = {.update_checks = {.whole = 1},
-                                  .defaults = default_runtime_class,
                                   .validate = validate_runtime_class,
                                   .validate_update = validate_runtime_class_update};
 const Hooks kLeaseHooks = {.create = create_lease, .update = update_lease, .validate = validate_lease};

@@ -32,6 +32,7 @@ constexpr net::Millis kFirstPause{50}, kLongestPause{1000};
 constexpr net::Millis kLongestTimeout{99'999'999};
 // Status and trailers.
 constexpr uint32_t kHeaderBytes = 64 << 10;
+constexpr size_t kKeysParsedOnTheLoop = 16;
 constexpr size_t kSocketPathBytes = 107;  // sun_path without the zero at its end.
 
 double seconds_of(UnixTime time) { return static_cast<double>(time.seconds) + static_cast<double>(time.nanos) / 1e9; }
@@ -284,9 +285,12 @@ Task<Outcome<Unit>> ExternalSigner::State::fetch_once() {
   if (!fetched) co_return failed(fetched.take_error());
   if (Outcome<Unit> checked = check_keys(*fetched); !checked) co_return checked.take_error();
   if (fetched->keys != keys) {
-    co_await resume_on(background);  // Some hundred keys take longer than a loop has time for.
+    // Some hundred keys take longer than a loop has time for. A few are parsed here: tokens signed with them may arrive
+    // at the same moment.
+    const bool many = fetched->keys.size() > kKeysParsedOnTheLoop;
+    if (many) co_await resume_on(background);
     Result<tokens::Verifier> made = tokens::Verifier::from_keys(options.issuers, fetched->keys);
-    co_await resume_on(loop);
+    if (many) co_await resume_on(loop);
     if (!made) co_return unacceptable("while parsing external public keys: " + made.error().message);
     verifier = std::make_shared<const tokens::Verifier>(std::move(*made));
     keys = std::move(fetched->keys);

@@ -8,7 +8,7 @@
 //
 // Guarantees:
 //   * Every call has a deadline, and nothing blocks a thread: calls are made on the event loops by net's HTTP/2 client,
-//     keys are parsed in the background.
+//     many keys are parsed in the background.
 //   * A signer that is not there is waited for until the deadline of the call, as by kube-apiserver.
 //   * What the signer answers is checked before it is used. Keys that cannot be used change nothing: the previous ones
 //     stay valid. A token is given out only with a header that names an algorithm and a key, not one that is excluded
