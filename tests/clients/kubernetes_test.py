@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Some of Kubernetes' own integration tests against this server: kubernetes_test.py HOLDFAST RUNNER PACKAGE...
+"""Some of Kubernetes' own integration tests against this server:
+kubernetes_test.py HOLDFAST RUNNER PACKAGE[:TESTS]... [--if-built PACKAGE...]
 
-RUNNER builds and runs them (tools/integration/run of the project's shared folder; needs Go and etcd). Compiling Kubernetes
-takes many minutes: a package whose test binary has not been built yet is skipped with a message that tells how to build it.
+RUNNER builds and runs them (tools/integration/run of the project's shared folder; needs Go and etcd). Packages of Kubernetes
+itself take many minutes to compile: those after --if-built are skipped, with a message that tells how to build them, unless
+their test binary is there.
 """
+import argparse
 import os
 import pathlib
 import shutil
@@ -14,18 +17,27 @@ SKIPPED = 77
 
 
 def main():
-    holdfast, runner, packages = sys.argv[1], sys.argv[2], sys.argv[3:]
-    if not os.access(runner, os.X_OK) or not shutil.which("go"):
-        print("skipped: the runner of Kubernetes' integration tests, or go, is not available")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("holdfast")
+    parser.add_argument("runner")
+    parser.add_argument("packages", nargs="*")
+    parser.add_argument("--if-built", nargs="*", default=[])
+    args = parser.parse_args()
+    needed = ("go", "ed", "patch")
+    if not os.access(args.runner, os.X_OK) or not all(shutil.which(program) for program in needed):
+        print(f"skipped: the runner of Kubernetes' integration tests, or one of {', '.join(needed)}, is not available")
         return SKIPPED
     home = pathlib.Path(os.environ.get("INTEGRATION_HOME", pathlib.Path.home() / ".cache" / "holdfast-integration"))
-    built = [package for package in packages if (home / "bin" / package / (package.rsplit("/", 1)[-1] + ".test")).exists()]
-    for package in packages:
-        if package not in built:
-            print(f"skipped: {package} has not been built; {runner} {holdfast} {package} --build-only")
-    if not built:
+    chosen = list(args.packages)
+    for package in args.if_built:
+        if (home / "bin" / package / (package.rsplit("/", 1)[-1] + ".test")).exists():
+            chosen.append(package)
+        else:
+            print(f"skipped: {package} has not been built; {args.runner} {args.holdfast} {package} --build-only")
+    if not chosen:
         return SKIPPED
-    return subprocess.run([runner, holdfast, *built, "--without", "cel,nodes,access,servers", "--jobs", "2"]).returncode
+    command = [args.runner, args.holdfast, *chosen, "--without", "cel,nodes,access,servers", "--jobs", "2"]
+    return subprocess.run(command).returncode
 
 
 sys.exit(main())
