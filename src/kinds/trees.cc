@@ -184,7 +184,6 @@ Value zero_value(Arena& arena, const Type& type) {
     case Shape::Int32:
     case Shape::Int64:
     case Shape::IntOrString:
-      return Value::integer(0);
     case Shape::Double:
       return Value::integer(0);
     case Shape::String:

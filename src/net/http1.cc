@@ -279,9 +279,9 @@ bool Http1Session::parse_lines(std::string_view head) {
       ++hosts;
     } else if (name == "content-length") {
       const std::optional<uint64_t> length = parse_number<uint64_t>(value);
-      if (!length || (has_length && stream_.content_length != *length)) return refuse(400), false;
+      if (!length || (has_length && stream_.content_length != length)) return refuse(400), false;
       has_length = true;
-      stream_.content_length = *length;
+      stream_.content_length = length;
     } else if (name == "transfer-encoding") {
       if (chunked || !equals_ignoring_case(value, "chunked")) return refuse(501), false;
       chunked = true;

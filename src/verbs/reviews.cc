@@ -284,7 +284,7 @@ Value rules_status(call::Call& call, const Parts& parts, std::string_view ns) {
 // --- TokenReview ---
 
 Task<Value> token_status(call::Call& call, const Parts& parts, const Value& spec) {
-  const std::vector<std::string> audiences = texts_of(spec.items_at("audiences"));
+  std::vector<std::string> audiences = texts_of(spec.items_at("audiences"));
   Result<auth::TokenUser> known = Error{Reason::Unauthorized, "invalid bearer token"};
   // As in an Authorization header, a token ends at the first space.
   std::string_view token = spec.text_at("token");

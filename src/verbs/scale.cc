@@ -258,9 +258,8 @@ Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchTy
     if (!options) co_return respond_error(call, options.error());
     request.options = *options;
     request.keeps_ownership_if_too_large = true;
-    const request::WriteOptions chosen = *options;
     written = co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
-      return apply_scale_live(call, writer, chosen, config, live);
+      return apply_scale_live(call, writer, *options, config, live);
     });
   } else {
     Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
@@ -268,9 +267,8 @@ Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchTy
     Result<DecodedPatch> patch = decode_patch(call, type, bytes, options->field_validation);
     if (!patch) co_return respond_error(call, patch.error());
     request.options = *options;
-    const request::WriteOptions chosen = *options;
     written = co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
-      return patch_scale_live(call, writer, chosen, *patch, live);
+      return patch_scale_live(call, writer, *options, *patch, live);
     });
   }
   if (!written) co_return respond_error(call, written.error());
