@@ -385,7 +385,7 @@ Val convert_to_duration(Arena& arena, const Val& v) {
     case Kind::String:
       if (const Result<int64_t> value = parse_go_duration(v.text())) return Rep::duration(*value);
       return error(arena, "type conversion error from 'string' to 'google.protobuf.Duration'");
-    // Declared, but not implemented.
+    // Kubernetes' CEL declares duration(int) as well, and fails in the same way when it is evaluated.
     case Kind::Int:
       return error(arena, "type conversion error from 'int' to 'google.protobuf.Duration'");
     default:
