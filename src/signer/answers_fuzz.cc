@@ -1,4 +1,4 @@
-// Any bytes as the answer of a signer: never a crash, and no header without a key id is accepted.
+// Arbitrary bytes as the response of a signer: no crash, and no header without a key id is accepted.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -8,9 +8,9 @@
 
 namespace holdfast::signer {
 
-// The id of the key that it names. The error says what kube-apiserver's validateJWTHeader says: nothing but alg, kid
-// and typ, an algorithm that it verifies, and a key id. Stricter than there: no line breaks in the base64, no member
-// twice, no second JSON value, names in lower case, so that every reader of the token sees the same header.
+// The key id in the header. Checks, with the errors of kube-apiserver's validateJWTHeader: only alg, kid and typ, a
+// supported algorithm, and a key id. Stricter than kube-apiserver, so that every reader of the token sees the same
+// header: no line breaks in the base64, no repeated members, one JSON value, names in lower case.
 Result<std::string> check_header(std::string_view header);
 
 }  // namespace holdfast::signer

@@ -15,8 +15,8 @@ struct Field {
   bool is_varint = false, is_bytes = false;
 };
 
-// Calls `take` with every field; false: these bytes are not a message. A field whose type is not the expected one is an
-// unknown field: `take` passes over it.
+// Calls `take` with every field; false if the bytes are not a message. `take` skips fields of unexpected types, like
+// unknown ones.
 template <class Take>
 bool read_fields(std::string_view message, Take take) {
   ByteReader reader(message);

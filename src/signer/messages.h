@@ -13,7 +13,7 @@
 
 namespace holdfast::signer {
 
-// Of a key id.
+// Limit for key ids.
 inline constexpr size_t kMaxKeyIdBytes = 1024;
 
 struct SignedParts {
@@ -29,13 +29,13 @@ struct FetchedKeys {
 // `claims`: base64url, as in a token.
 std::string encode_sign_request(std::string_view claims);
 
-// Bytes that are not such a message are a failure of the call, as in grpc-go.
+// Invalid bytes fail the call, as in grpc-go.
 Outcome<SignedParts> decode_signed_parts(std::string_view message);
 Outcome<FetchedKeys> decode_fetched_keys(std::string_view message);
 // max_token_expiration_seconds
 Outcome<int64_t> decode_metadata(std::string_view message);
 
-// Whether kube-apiserver accepts them, with its words if not. Each key is still to be parsed.
+// The checks of kube-apiserver, with its wording. The keys themselves have not been parsed yet.
 Outcome<Unit> check_keys(const FetchedKeys& fetched);
 
 }  // namespace holdfast::signer

@@ -23,7 +23,7 @@ Failure failure_of(size_t code, std::string_view why) {
   return {kCodes[code], "rpc error: code = " + std::string(kCodes[code]) + " desc = " + std::string(why)};
 }
 
-// What a response that is not gRPC's means, by its HTTP status (doc/http-grpc-status-mapping.md of grpc/grpc).
+// The meaning of a response that is not gRPC, by its HTTP status (doc/http-grpc-status-mapping.md of grpc/grpc).
 size_t code_of_http(int status) {
   constexpr size_t kPermissionDenied = 7, kUnimplemented = 12, kUnauthenticated = 16;
   switch (status) {
@@ -61,7 +61,7 @@ const std::string* find(const Fields& fields, std::string_view name) {
   return nullptr;
 }
 
-// Nothing when the server reports success.
+// nullopt if the server reports success.
 std::optional<Failure> status_failure(const net::ClientResponse& response) {
   // A response without a message has only one block of headers.
   const Fields& fields = response.body.empty() && response.trailers.empty() ? response.headers : response.trailers;

@@ -1,4 +1,4 @@
-// Unary gRPC: the frame around a message, and what the response to a call says. Private to the module.
+// Unary gRPC: framing of messages, and the outcome of a call. Private to the module.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace holdfast::signer {
 
-// The codes that this side of a call produces; a server may answer with any other.
+// The codes that the client side produces; servers may return others.
 enum class Code : uint8_t {
   Canceled = 1,
   Unknown = 2,
@@ -20,7 +20,7 @@ enum class Code : uint8_t {
   Unavailable = 14,
 };
 
-// Why a call, or what was to be done with its answer, failed.
+// Why a call, or the processing of its response, failed.
 struct Failure {
   std::string_view code;  // For metrics: the gRPC code, or kNotGrpc.
   std::string message;    // In the words of kube-apiserver.
@@ -32,16 +32,15 @@ using Outcome = Result<T, Failure>;
 
 // rpc error: code = Unavailable desc = <why>
 Failure rpc_failure(Code code, std::string_view why);
-// The call succeeded, but its answer is not acceptable.
+// The call succeeded, but its response is not acceptable.
 Failure unacceptable(std::string why);
-// The same failure, with what was being done in front.
+// The failure, prefixed with what was being done.
 Failure in_context(std::string_view doing, Failure failure);
 
-// A message as it is sent: a byte that says whether it is compressed, four of its length, itself.
+// A message as sent: one byte for the compression flag, four for the length, then the message.
 std::string framed(std::string_view message);
 
-// The only message of a response, or the status that the server gave instead of one. No response of any server, gRPC or
-// not, is taken for a message that it is not.
+// The single message of a response, or the error status. Responses that are not gRPC are never taken for messages.
 Outcome<std::string> message_of(const net::ClientResponse& response);
 
 }  // namespace holdfast::signer

@@ -24,11 +24,11 @@ using std::chrono::steady_clock;
 
 constexpr double kDurationBounds[] = {.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60};
 constexpr int64_t kMinTokenSeconds = 600;
-// Nobody relies on more, and times stay far from overflowing.
+// Longer refresh hints have no use, and could overflow time points.
 constexpr std::chrono::hours kLongestRefresh{24 * 365};
-// Pauses between attempts to connect: a signer that starts after this server is found soon.
+// Pauses between connection attempts, so that a signer that starts later is found soon.
 constexpr net::Millis kFirstPause{50}, kLongestPause{1000};
-// What grpc-timeout can say: eight digits.
+// grpc-timeout has at most eight digits.
 constexpr net::Millis kLongestTimeout{99'999'999};
 // Status and trailers.
 constexpr uint32_t kHeaderBytes = 64 << 10;
@@ -58,11 +58,11 @@ Result<Unit> check_endpoint(std::string_view endpoint) {
 
 namespace {
 
-// Who waits for the keys: until they are there, or until it gives up.
+// A request that waits for keys, until they arrive or it is cancelled.
 class Waiter {
  public:
   explicit Waiter(std::function<void(Outcome<Unit>)> done) : done_(std::move(done)) {}
-  // The first one counts. Any thread.
+  // Only the first call has an effect. Any thread.
   void finish(const Outcome<Unit>& outcome) {
     std::function<void(Outcome<Unit>)> done;
     {
@@ -285,8 +285,8 @@ Task<Outcome<Unit>> ExternalSigner::State::fetch_once() {
   if (!fetched) co_return failed(fetched.take_error());
   if (Outcome<Unit> checked = check_keys(*fetched); !checked) co_return checked.take_error();
   if (fetched->keys != keys) {
-    // Some hundred keys take longer than a loop has time for. A few are parsed here: tokens signed with them may arrive
-    // at the same moment.
+    // Hundreds of keys would block the loop. A few are parsed here, because tokens signed with them may arrive at the
+    // same moment.
     const bool many = fetched->keys.size() > kKeysParsedOnTheLoop;
     if (many) co_await resume_on(background);
     Result<tokens::Verifier> made = tokens::Verifier::from_keys(options.issuers, fetched->keys);
@@ -330,7 +330,7 @@ Task<void> ExternalSigner::State::refresh() {
 // ---------------------------------------------------------------------------------------------------- Signing
 
 // As signAndAssembleJWT and validateJWTHeader of pkg/serviceaccount/externaljwt/plugin/plugin.go. The signature is not
-// verified here: kube-apiserver gives out tokens whose key it is about to learn, too.
+// verified here: kube-apiserver also issues tokens whose key it does not know yet.
 Task<Outcome<std::string>> ExternalSigner::State::sign(const tokens::Claims& claims, net::EventLoop& on,
                                                        std::shared_ptr<net::Cancellation> cancelled_by) {
   const auto bad_header = [](std::string why) { return unacceptable("while validating header: " + std::move(why)); };
@@ -342,7 +342,7 @@ Task<Outcome<std::string>> ExternalSigner::State::sign(const tokens::Claims& cla
   if (!parts) co_return in_context("while signing jwt", parts.take_error());
   Result<std::string> key_id = check_header(parts->header);
   if (!key_id) co_return bad_header(key_id.error().message);
-  // Without an answer the key stays unknown, which is no reason to refuse it.
+  // If the fetch fails, the key stays unknown, which is no reason to reject the token.
   if (!verifier.load()->has_key(*key_id)) (void)co_await sync_keys(on, cancelled_by);
   if (verifier.load()->has_unlisted_key(*key_id)) {
     co_return bad_header("key used for signing JWT (kid: " + *key_id + ") is excluded from OIDC discovery docs");
@@ -354,7 +354,7 @@ Task<Outcome<std::string>> ExternalSigner::State::sign(const tokens::Claims& cla
   co_return parts->header + "." + payload + "." + parts->signature;
 }
 
-// ---------------------------------------------------------------------------------------------------- The public face
+// ---------------------------------------------------------------------------------------------------- ExternalSigner
 
 ExternalSigner::ExternalSigner(net::Loops& loops, Executor& background, MetricRegistry& metrics, Options options)
     : state_(std::make_unique<State>(loops, background, metrics, std::move(options))) {}
