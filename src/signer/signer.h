@@ -11,8 +11,7 @@
 //     many keys are parsed in the background.
 //   * Calls wait until their deadline for a signer that is not running yet, as in kube-apiserver.
 //   * Responses are checked before they are used. Unusable keys change nothing: the previous ones stay valid. A token
-//   is
-//     issued only if its header names an algorithm and a key, and that key is not excluded from OIDC discovery.
+//     is issued only if its header names an algorithm and a key, and that key is not excluded from OIDC discovery.
 //   * Unknown key ids cause at most one FetchKeys at a time, and ten per second, however many requests name them.
 //
 // The metrics are kube-apiserver's: apiserver_externaljwt_*.
