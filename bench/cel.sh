@@ -17,7 +17,7 @@ cat >"$work/deployment.json" <<'JSON'
    {"name": "metrics", "image": "registry.example.com/metrics:3", "resources": {"limits": {"memory": "64Mi"}}}]}}}}
 JSON
 expression='object.spec.replicas <= 5 && object.spec.template.spec.containers.all(c, c.image.startsWith("registry.example.com/"))'
-build/release/src/cel/cel_bench "$work/deployment.json" "$expression" "$seconds" >"$work/ours"
+build/release/src/kube/cel/cel_bench "$work/deployment.json" "$expression" "$seconds" >"$work/ours"
 touch "$work/theirs"
 if peer_available "the comparison with Kubernetes' CEL"; then
   cel=$(peer_program cel)

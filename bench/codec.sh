@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cmake --build build/release --target codec_bench -- --quiet
-exec build/release/src/codec/codec_bench "${1:-bench/data/pod.json}"
+exec build/release/src/core/codec/codec_bench "${1:-bench/data/pod.json}"

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 bench/merge_inputs.py "$work/inputs"
 
-build/release/src/ownership/ownership_bench "$work/inputs" "$seconds" >"$work/ours"
+build/release/src/core/ownership/ownership_bench "$work/inputs" "$seconds" >"$work/ours"
 touch "$work/theirs"
 if peer_available "the comparison with the Go engine"; then
   engine=$(peer_program engine)

@@ -12,4 +12,4 @@ done
 cmake --build build/release --target store_bench -- --quiet
 folder=${BENCH_DIR:-.cache/bench-store}
 mkdir -p "$folder"
-exec build/release/src/store/store_bench "$folder" "${args[@]}"
+exec build/release/src/storage/store/store_bench "$folder" "${args[@]}"

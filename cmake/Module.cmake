@@ -1,11 +1,11 @@
-# module(<name> SOURCES ... USES <modules> LINKS <external libraries> TESTS ... FUZZ ... BENCH ...)
+# module(<name> PUBLIC <headers> SOURCES ... USES <modules> LINKS <external libraries> TESTS ... FUZZ ... BENCH ...)
 #
-# One folder under src/ is one module with one public header, <name>/<name>.h (base/ is a toolbox with one
-# header per tool). USES names the modules whose headers it may include; tests/architecture_test.py enforces it.
+# One folder under src/<group>/ is one module with one public header, <name>/<name>.h, where that is
+# enough; PUBLIC lists them all, and every other header is private (base/ is a toolbox: all of its headers are public). USES names the modules whose headers it may include; tests/architecture_test.py enforces it.
 # TESTS become one test program, FUZZ one libFuzzer program per file, BENCH one benchmark program.
 add_custom_target(unit_tests)  # Builds the tests with the label `unit`.
 function(module name)
-  cmake_parse_arguments(R "" "" "SOURCES;USES;LINKS;TESTS;TEST_LINKS;FUZZ;BENCH;BENCH_LINKS" ${ARGN})
+  cmake_parse_arguments(R "" "" "PUBLIC;SOURCES;USES;LINKS;TESTS;TEST_LINKS;FUZZ;BENCH;BENCH_LINKS" ${ARGN})
   set(lib holdfast_${name})
   if(R_SOURCES)
     add_library(${lib} STATIC ${R_SOURCES})
@@ -14,16 +14,18 @@ function(module name)
     add_library(${lib} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(${lib} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
+  # Headers are included as <module>/<header>.h, whatever the group.
+  get_filename_component(group ${CMAKE_CURRENT_SOURCE_DIR} DIRECTORY)
+  target_include_directories(${lib} ${scope} $<BUILD_INTERFACE:${group}>)
   foreach(used ${R_USES})
     target_link_libraries(${lib} ${scope} holdfast_${used})
   endforeach()
   target_link_libraries(${lib} ${scope} ${R_LINKS} Threads::Threads)
 
   # Each public header must compile on its own.
-  file(GLOB public_headers RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${name}.h)
+  list(TRANSFORM R_PUBLIC PREPEND ${name}/ OUTPUT_VARIABLE public_headers)
   if(name STREQUAL "base")
-    file(GLOB public_headers RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+    file(GLOB public_headers RELATIVE ${group} ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   endif()
   set(alone)
   foreach(header ${public_headers})

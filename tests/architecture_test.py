@@ -2,7 +2,7 @@
 """Checks that the modules conform to their CMake files.
 
 A module may include its own headers and the public headers of the modules in its USES; it must include every module in its
-USES somewhere; modules use only modules listed before them in the top-level CMakeLists.txt.
+USES somewhere; modules use only modules listed before them by their group or by groups listed before it.
 """
 import pathlib
 import re
@@ -10,52 +10,61 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # These wait for their own tasks: a connection for its handlers, a client for its connections, a cache for its feed.
-OWNERS_OF_TASKS = {"src/net/stream.cc", "src/net/client.cc", "src/cache/cache.cc"}
+OWNERS_OF_TASKS = {"src/network/net/stream.cc", "src/network/net/client.cc", "src/storage/cache/cache.cc"}
 # Hash tables whose string keys come from the server itself, or from an administrator with one object per key: collisions
 # need not be unpredictable.
-OWN_KEYS = {"src/api/api.cc", "src/cel/checker.cc", "src/cel/environment.h", "src/cel/estimate.cc", "src/cel/functions.h", "src/cel/library.cc",
-            "src/cel/program.cc", "src/policy/index.h", "src/resource/registry.h"}
-KEYWORDS = {"SOURCES", "USES", "LINKS", "TESTS", "TEST_LINKS", "FUZZ", "BENCH", "BENCH_LINKS"}
+OWN_KEYS = {"src/serving/api/api.cc", "src/kube/cel/checker.cc", "src/kube/cel/environment.h", "src/kube/cel/estimate.cc", "src/kube/cel/functions.h", "src/kube/cel/library.cc",
+            "src/kube/cel/program.cc", "src/kube/policy/index.h", "src/serving/resource/registry.h"}
+KEYWORDS = {"PUBLIC", "SOURCES", "USES", "LINKS", "TESTS", "TEST_LINKS", "FUZZ", "BENCH", "BENCH_LINKS"}
+
+
+class Module:
+    """One call of module() in src/GROUP/NAME/CMakeLists.txt."""
+
+    def __init__(self, folder, words):
+        self.folder, self.name = folder, words[0]
+        self.lists, keyword = {}, None
+        for word in words[1:]:
+            if word in KEYWORDS:
+                keyword = self.lists.setdefault(word, [])
+            else:
+                keyword.append(word)
+
+    @property
+    def uses(self):
+        return self.lists.get("USES", [])
+
+    def is_public(self, header):
+        return self.name == "base" or header in self.lists.get("PUBLIC", [])
+
+
+def module_folders():
+    """The folders of the modules, in dependency order: groups from the top-level CMakeLists.txt, modules from each group's."""
+    groups = re.search(r"foreach\(group ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text()).group(1).split()
+    for group in groups:
+        for name in re.findall(r"^add_subdirectory\((\w+)\)", (ROOT / "src" / group / "CMakeLists.txt").read_text(), re.M):
+            yield ROOT / "src" / group / name
 
 
 def declared_modules():
     modules = {}
-    for file in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
-        text = re.sub(r"#.*", "", file.read_text())
+    for folder in module_folders():
+        text = re.sub(r"#.*", "", (folder / "CMakeLists.txt").read_text())
         for call in re.findall(r"\bmodule\(([^)]*)\)", text):
-            words = call.split()
-            uses, keyword = [], None
-            for word in words[1:]:
-                if word in KEYWORDS:
-                    keyword = word
-                elif keyword == "USES":
-                    uses.append(word)
-            modules[words[0]] = uses
+            module = Module(folder, call.split())
+            modules[module.name] = module
     return modules
-
-
-def module_order():
-    text = (ROOT / "CMakeLists.txt").read_text()
-    return re.search(r"foreach\(module ([^)]*)\)", text).group(1).split()
-
-
-def is_public(module, header):
-    """The header named after the module, the headers that it includes, and every header of base."""
-    if module == "base" or header == f"{module}/{module}.h":
-        return True
-    public = (ROOT / "src" / module / f"{module}.h").read_text()
-    return f'#include "{header}"' in public
 
 
 def missing_names():
     """Names in ARCHITECTURE.md that the sources do not contain: paths, functions `name()`, types and constants."""
     sources = "\n".join(file.read_text() for file in sorted((ROOT / "src").rglob("*")) if file.suffix in (".h", ".cc"))
-    builds = "\n".join(file.read_text() for file in sorted(ROOT.glob("src/*/CMakeLists.txt")) + sorted(ROOT.glob("cmake/*.cmake")))
+    builds = "\n".join(file.read_text() for file in sorted(ROOT.glob("src/*/*/CMakeLists.txt")) + sorted(ROOT.glob("cmake/*.cmake")))
     words = set(re.findall(r"\w+", sources + builds))
     defined = set(re.findall(r"\b(\w+)\(", sources))
     for name in re.findall(r"`([^`\n]+)`", (ROOT / "ARCHITECTURE.md").read_text()):
         if "/" in name:
-            if not (ROOT / name).exists() and not (ROOT / "src" / name).exists():
+            if not (ROOT / name).exists() and not any((ROOT / "src").glob("*/" + name)):
                 yield name
         elif name.endswith("()"):
             parts = name[:-2].split("::")
@@ -64,21 +73,26 @@ def missing_names():
             if parts[-1] not in defined or not qualified:
                 yield name
         elif re.fullmatch(r"[A-Z]\w*", name) or "_" in name:
-            if name not in words and not (ROOT / "src" / name).is_dir():
+            if name not in words and not any((ROOT / "src").glob("*/" + name)):
                 yield name
 
 
 def main():
-    modules, order, problems = declared_modules(), module_order(), []
-    for module, uses in modules.items():
-        if module not in order:
-            problems.append(f"{module}: not in the list of modules in CMakeLists.txt")
-            continue
+    modules, problems = declared_modules(), []
+    order = list(modules)
+    for file in (ROOT / "src").glob("*/*/CMakeLists.txt"):
+        if file.parent.name not in modules:
+            problems.append(f"{file.parent.relative_to(ROOT)}: not listed by its group's CMakeLists.txt")
+    for module, declared in modules.items():
+        uses = declared.uses
+        for header in declared.lists.get("PUBLIC", []):
+            if not (declared.folder / header).exists():
+                problems.append(f"{module}: PUBLIC names {header}, which does not exist")
         for used in uses:
             if used not in order or order.index(used) >= order.index(module):
                 problems.append(f"{module} USES {used}, which is not listed before it")
         included = set()
-        for file in sorted((ROOT / "src" / module).rglob("*")):
+        for file in sorted(declared.folder.rglob("*")):
             if file.suffix not in (".h", ".cc"):
                 continue
             test_code = re.search(r"_(test|fuzz|bench)\.cc$", file.name) or re.search(r"testing|^test_", file.stem)
@@ -101,7 +115,7 @@ def main():
                     included.add(owner)
                     if owner not in uses:
                         problems.append(f"{file.relative_to(ROOT)} includes {header}, but {module} does not USE {owner}")
-                    elif not is_public(owner, header):
+                    elif not modules[owner].is_public(header.removeprefix(owner + "/")):
                         problems.append(f"{file.relative_to(ROOT)} includes {header}, which is private to {owner}")
         for used in uses:
             if used not in included:

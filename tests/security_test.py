@@ -899,7 +899,7 @@ class WriteCostTest(Own):
 
 
 class LimitsTest(Own):
-    """Each limit in src/base/limits.h is enforced, as checked here or by a unit test that names it."""
+    """Each limit in src/core/base/limits.h is enforced, as checked here or by a unit test that names it."""
 
     @classmethod
     def setUpClass(cls):
@@ -920,7 +920,7 @@ class LimitsTest(Own):
 
     def limits(self):
         limits = {}
-        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (self.SOURCE / "base/limits.h").read_text(), re.M):
+        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (self.SOURCE / "core/base/limits.h").read_text(), re.M):
             value = re.sub(r"size_t\{(\d+)\}", r"\1", value.replace("'", ""))
             limits[name] = eval(re.sub(r"k(\w+)", lambda found: str(limits[found.group(1)]), value))  # pylint: disable=eval-used
         self.assertGreater(len(limits), 10)
