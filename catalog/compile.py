@@ -44,6 +44,7 @@ class Named:
         self.map_kind = None
         self.unions = []
         self.fields = []
+        self.description = ""
 
     @property
     def full(self):
@@ -65,6 +66,13 @@ class Field:
         self.list_kind, self.list_keys, self.map_kind = None, [], None
         self.patch, self.merge_key = [], ""
         self.default, self.enum, self.gate, self.items = None, None, None, None
+        self.description = ""
+
+
+class Column:
+    def __init__(self, name, type_, format_, priority):
+        self.name, self.type, self.format, self.priority = name, type_, format_, priority
+        self.description = ""
 
 
 class Package:
@@ -192,25 +200,42 @@ def parse_resource_line(resource, line, where):
         name, _, right = rest.partition(" : ")
         words = right.split()
         options = dict(word.split("=") for word in words[1:])
-        resource.columns.append((name, words[0], options.get("format", ""), int(options.get("priority", 0))))
+        resource.columns.append(Column(name, words[0], options.get("format", ""), int(options.get("priority", 0))))
+        return resource.columns[-1]
     else:
         raise CatalogError(f"{where}: unknown word {keyword!r}")
+    return None
+
+
+def add_description(described, line, where):
+    text = line.strip()[1:].strip()
+    if described is None:
+        raise CatalogError(f"{where}: a description must be right below a type, a field (not <inline>) or a column")
+    if not text:
+        raise CatalogError(f"{where}: empty description")
+    described.description += (" " if described.description else "") + " ".join(text.split())
 
 
 def parse_file(path, packages):
-    package = open_type = open_resource = None
+    package = open_type = open_resource = described = None
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             where = f"{os.path.basename(path)}:{number}"
             line = line.rstrip("\n")
+            if line.lstrip().startswith(">"):
+                add_description(described, line, where)
+                continue
+            described = None
             if not line.strip() or line.startswith("#"):
                 continue
             words = line.split()
             if line.startswith("  "):
                 if open_type is not None:
-                    open_type.fields.append(parse_field(line, where))
+                    field = parse_field(line, where)
+                    open_type.fields.append(field)
+                    described = None if field.inlined else field
                 elif open_resource is not None:
-                    parse_resource_line(open_resource, line, where)
+                    described = parse_resource_line(open_resource, line, where)
                 else:
                     raise CatalogError(f"{where}: an indented line outside a struct or resource")
                 continue
@@ -226,6 +251,7 @@ def parse_file(path, packages):
             elif words[0] in ("string", "int64", "list", "map", "struct"):
                 named = parse_type_line(words, package, where)
                 package.types.append(named)
+                described = named
                 open_type = named if words[0] == "struct" else None
             else:
                 raise CatalogError(f"{where}: unknown word {words[0]!r}")
@@ -480,8 +506,8 @@ def resources_unit(unit, order, packages):
                                  for n, g, v, k, verbs in r.subresources)
                 parts.append(f".subresources = {unit.share('kSubresources', 'Subresource {}[]', '{' + body + '}')}")
             if r.columns:
-                body = ", ".join(f"{{.name = {quote(n)}, .type = {quote(t)}, .format = {quote(f)}, "
-                                 f".description = {{}}, .priority = {p}}}" for n, t, f, p in r.columns)
+                body = ", ".join(f"{{.name = {quote(c.name)}, .type = {quote(c.type)}, .format = {quote(c.format)}, "
+                                 f".description = {{}}, .priority = {c.priority}}}" for c in r.columns)
                 parts.append(f".columns = {unit.share('kColumns', 'Column {}[]', '{' + body + '}')}")
             full = f"{package.name}.{r.kind}"
             parts.append(f".type = &type_{unit.types[full].id}")
