@@ -2,7 +2,6 @@
 # Binaries are cached in HOLDFAST_PEER_HOME (default: the user's cache directory), outside the checkout.
 peer_home=${HOLDFAST_PEER_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/holdfast-peer}
 peer_source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-kubernetes_version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$peer_source/kubernetes/go.mod")
 
 # Whether peers can be built; if not, prints what is skipped: peer_available "the comparison with ...".
 peer_available() {
@@ -12,18 +11,7 @@ peer_available() {
 }
 
 # Prints the directory of kube-apiserver and etcd, after building them if necessary (a few minutes, once).
-peer_kubernetes() {
-  local bin=$peer_home/$kubernetes_version program
-  mkdir -p "$bin"
-  for program in etcd kube-apiserver; do
-    [ -x "$bin/$program" ] && continue
-    echo "bench: building $program $kubernetes_version from its Go modules into $bin" >&2
-    local stamp="-X k8s.io/component-base/version"
-    (cd "$peer_source/kubernetes" &&
-      go build -mod=readonly -o "$bin/$program" -ldflags "-s -w $stamp.gitVersion=$kubernetes_version $stamp.gitMajor=1 $stamp.gitMinor=$(cut -d. -f2 <<<"$kubernetes_version")" "./$program") || return
-  done
-  echo "$bin"
-}
+peer_kubernetes() { "$peer_source/../../tests/kubernetes/build" etcd kube-apiserver; }
 
 # Prints the path of one of our own Go programs next to this script (engine, cel), after building it.
 peer_program() {

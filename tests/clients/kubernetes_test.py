@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Some of Kubernetes' own integration tests against this server:
-kubernetes_test.py HOLDFAST RUNNER PACKAGE[:TESTS]... [--if-built PACKAGE...]
+kubernetes_test.py HOLDFAST PACKAGE[:TESTS]... [--if-built PACKAGE...]
 
-RUNNER builds and runs them (tools/integration/run of the project's shared folder; needs Go and etcd). Packages of Kubernetes
-itself take many minutes to compile: those after --if-built are skipped, with a message that tells how to build them, unless
-their test binary is there.
+tests/kubernetes/integration builds and runs them (needs Go, etcd, ed and patch). Packages of Kubernetes itself take many
+minutes to compile: those after --if-built are skipped unless their test binary is there. HOLDFAST_TEST_ALL=1, which
+./dev test --all sets, builds them.
 """
 import argparse
 import os
@@ -13,31 +13,32 @@ import shutil
 import subprocess
 import sys
 
-SKIPPED = 77
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
+import needs  # noqa: E402
+
+RUNNER = TESTS / "kubernetes" / "integration"
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("holdfast")
-    parser.add_argument("runner")
     parser.add_argument("packages", nargs="*")
     parser.add_argument("--if-built", nargs="*", default=[])
     args = parser.parse_args()
-    needed = ("go", "ed", "patch")
-    if not os.access(args.runner, os.X_OK) or not all(shutil.which(program) for program in needed):
-        print(f"skipped: the runner of Kubernetes' integration tests, or one of {', '.join(needed)}, is not available")
-        return SKIPPED
-    home = pathlib.Path(os.environ.get("INTEGRATION_HOME", pathlib.Path.home() / ".cache" / "holdfast-integration"))
+    if reason := needs.missing("go"):
+        needs.skip(reason)
+    for program in ("ed", "patch", "etcd"):
+        if shutil.which(program) is None and not (program == "etcd" and needs.peer("etcd")):
+            needs.skip(f"{program} is not installed")
     chosen = list(args.packages)
     for package in args.if_built:
-        if (home / "bin" / package / (package.rsplit("/", 1)[-1] + ".test")).exists():
+        if os.environ.get("HOLDFAST_TEST_ALL") or (needs.CACHE / "holdfast-integration" / "bin" / package / (package.rsplit("/", 1)[-1] + ".test")).exists():
             chosen.append(package)
         else:
-            print(f"skipped: {package} has not been built; {args.runner} {args.holdfast} {package} --build-only")
-    if not chosen:
-        return SKIPPED
-    command = [args.runner, args.holdfast, *chosen, "--without", "cel,nodes,access,servers", "--jobs", "2"]
-    return subprocess.run(command).returncode
+            needs.skip_part(package, f"it takes minutes to compile; {RUNNER.relative_to(TESTS.parent)} --build-only {args.holdfast} {package}")
+    command = [RUNNER, args.holdfast, *chosen, "--without", "cel,nodes,access,servers", "--jobs", "2"]
+    return subprocess.run(command, env=needs.with_tools(), check=False).returncode
 
 
 sys.exit(main())

@@ -3,8 +3,8 @@
 
   compare.py --ours URL --theirs URL --token T [--seed N] [--stories N] [--kind Name,...] [--without Name,...] [--about WORD] [--story N] [--keep FILE]
 
-Both servers accept the token, run no controllers and have the admission plugins ServiceAccount and Priority off (like the
-recorded server; `tools/peer up` of the project's shared folder starts such a kube-apiserver). A story is a short sequence of
+Both servers accept the token, run no controllers and have the admission plugins ServiceAccount and Priority off (as
+run.sh starts them). A story is a short sequence of
 requests in its own namespace, generated from the objects in tests/vectors and from the published schemas: objects with
 fields that are missing, of another type, out of range, unknown; updates, patches, applies, lists, tables, dry runs. Values
 chosen by each server (uid, time, resourceVersion, addresses) are normalized first. The seed reproduces a run.
