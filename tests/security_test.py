@@ -1582,4 +1582,4 @@ class HungTest(Own):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""commands_test.py HOLDFAST [PEER]: the command line against Holdfast and, if PEER is a directory with kube-apiserver, etcd
-and kubectl, also against that server and compared with that kubectl."""
+"""commands_test.py HOLDFAST: the command line against Holdfast and, if available, against kube-apiserver and compared with
+kubectl of the same version."""
 import base64
 import fcntl
 import http.server
@@ -25,10 +25,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "client"
 from check import check, finish
 from peer import Peer
 from server import Server
+import needs
 
 HOLDFAST = sys.argv[1]
-PEER = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
-KUBECTL = str(PEER / "kubectl") if PEER and (PEER / "kubectl").exists() else None
+PEER = needs.peer("kube-apiserver", "etcd")
+SAME_KUBECTL = needs.peer("kubectl") and str(needs.peer("kubectl") / "kubectl")  # Its output is compared.
+KUBECTL = needs.kubectl()
 
 
 class Shell:
@@ -110,8 +112,8 @@ OBJECTS = [
 def beside_kubectl(shell):
     """The same tables, YAML, JSON and exit codes. Intentional differences are not compared: messages on standard error (ours
     name file, line and document), ages, and the header of diffs (kubectl names temporary files)."""
-    if KUBECTL is None:
-        print("skipped the comparison with kubectl: no kubectl given")
+    if SAME_KUBECTL is None:
+        needs.skip_part("comparison with kubectl", "no kubectl 1.36")
         return
     objects = [{"apiVersion": api_version, "kind": kind, "metadata": {"name": "thing"}, **more} for api_version, kind, more in OBJECTS]
     many = shell.file("many.yaml", "---\n".join(json.dumps(one) + "\n" for one in objects))
@@ -336,9 +338,9 @@ def sources(shell):
     status, out, err = lonely.run("apply", "-k", folder)
     check(status == 1 and "kustomize or kubectl" in err, f"-k without kustomize: {err}")
     if KUBECTL is None:
-        print("skipped -k: no kubectl given")
+        needs.skip_part("-k", needs.NO_KUBECTL)
         return
-    lonely.environment["PATH"] = str(PEER)
+    lonely.environment["PATH"] = str(pathlib.Path(KUBECTL).parent)
     out = lonely.out("apply", "-k", folder)
     check(out == "configmap/prod-settings serverside-applied\n", f"-k: {out}")
     status, out, err = lonely.run("apply", "-k", str(shell.folder / "nowhere"))
@@ -375,6 +377,7 @@ def declared_manager(shell):
     check(status == 1 and re.search(r"platform/story\.yaml", err) and re.search(r"\.data\.color +blue +red +team-a", err), f"actors that disagree: {err}")
 
     if KUBECTL is None:
+        needs.skip_part("declared managers with kubectl", needs.NO_KUBECTL)
         return
     # An overlay that adds the option to its output.
     shell.file("signed/base/kustomization.yaml", "resources: [a.yaml]\n")
@@ -382,7 +385,7 @@ def declared_manager(shell):
     shell.file("signed/prod/kustomization.yaml", 'resources: [../base]\nnamePrefix: prod-\npatches:\n- target: {kind: ".*"}\n  patch: |-\n    - op: add\n      path: /metadata/options\n      value: {fieldManager: overlay-prod}\n')
     prod = str(shell.folder / "signed/prod")
     with_kubectl = Shell(shell.environment["KUBECONFIG"], shell.folder)
-    with_kubectl.environment["PATH"] = f"{PEER}:{os.environ['PATH']}"
+    with_kubectl.environment["PATH"] = f"{pathlib.Path(KUBECTL).parent}:{os.environ['PATH']}"
     with_kubectl.out("apply", "-k", prod)
     check(managers("prod-built") == {("overlay-prod", "Apply")}, "an overlay that adds the option to its output")
     # Requirements of stock kubectl: docs/declared-manager.md.
@@ -569,7 +572,7 @@ def lifecycle(shell):
     for name, script in as_shells.items():
         check("holdfast __complete" in shell.out("completion", name), f"completion for {name}")
         if shutil.which(name) is None:
-            print(f"skipped completion in {name}: it is not installed")
+            needs.skip_part(f"completion in {name}", f"{name} is not installed")
             continue
         done = subprocess.run([name, "-c", script], capture_output=True, text=True, env=dict(shell.environment, PATH=f"{pathlib.Path(HOLDFAST).resolve().parent}:{os.environ['PATH']}"))
         check(done.stdout == "web\n", f"as called by {name}: {done.stdout} {done.stderr}")
@@ -762,7 +765,7 @@ def main():
     with Server(HOLDFAST) as server:
         run_parts(server, (declared_manager, connection, unreachable, with_command, *anywhere))
     if PEER is None:
-        print("skipped with kube-apiserver: it is not available")
+        needs.skip_part("the same with kube-apiserver", needs.NO_PEER)
     else:
         with Peer(str(PEER)) as peer:
             print("=== kube-apiserver")

@@ -4,9 +4,7 @@
 The text after ``` determines the type of a block:
   sh                   is run and must succeed
   sh fails             is run and must fail
-  sh needs TOOL        is run if TOOL is installed, otherwise skipped with a message
-  sh needs TOOL, fetches
-                       the same, and fetches packages: if that fails, the tool's other blocks are skipped too
+  sh needs TOOL        is run if TOOL can be used (needs.missing), otherwise skipped with a message
   LANGUAGE FILE        is written to FILE, for the commands that follow
 """
 import os
@@ -20,16 +18,25 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "clients"))
 from check import check, finish
+sys.path.insert(0, str(TESTS))
+import needs
 
 DOCS = TESTS.parent / "docs"
 HOLDFAST = pathlib.Path(sys.argv[1]).resolve()
 
 
+def missing(tool):
+    if tool == "kubectl":
+        return None if needs.kubectl() else needs.NO_KUBECTL
+    return needs.missing(tool)
+
+
 class Page:
     """All blocks of a page share a server and a directory."""
 
-    def __init__(self, folder, environment):
-        self.folder, self.environment, self.unusable = pathlib.Path(folder), environment, {}
+    def __init__(self, name, folder, environment):
+        self.name = name
+        self.folder, self.environment = pathlib.Path(folder), environment
 
     def block(self, kind, text):
         language, _, rest = kind.partition(" ")
@@ -39,17 +46,11 @@ class Page:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             return
-        needs = re.match(r"needs (\w+)(, fetches)?$", rest)
-        if needs and needs[1] not in self.unusable and shutil.which(needs[1]) is None:
-            self.unusable[needs[1]] = f"{needs[1]} is not installed"
-        if needs and needs[1] in self.unusable:
-            print(f"skipped {self.title(text)}: {self.unusable[needs[1]]}")
+        check(rest in ("", "fails") or rest.startswith("needs "), f"a block is `sh`, `sh fails` or `sh needs TOOL`, not `{kind}`")
+        if rest.startswith("needs ") and (reason := missing(rest.removeprefix("needs "))):
+            needs.skip_part(f"{self.name}: {self.title(text)}", reason)
             return
         done = self.run(text)
-        if needs and needs[2] and done.returncode != 0:
-            self.unusable[needs[1]] = "its packages cannot be fetched"
-            print(f"skipped {self.title(text)}: {self.unusable[needs[1]]}\n{done.stdout}{done.stderr}")
-            return
         check((done.returncode != 0) == (rest == "fails"), f"{text}\n{done.stdout}\n{done.stderr}")
 
     @staticmethod
@@ -68,13 +69,16 @@ def run_page(name):
         bin = pathlib.Path(folder) / "bin"
         bin.mkdir()
         (bin / "holdfast").symlink_to(HOLDFAST)
+        if kubectl := needs.kubectl():
+            (bin / "kubectl").symlink_to(shutil.which(kubectl))
+        environment = needs.with_tools()
         # Compile Rust packages once per build tree, not once per run.
-        environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}", KUBECACHEDIR=f"{folder}/cache",
+        environment.update(PATH=f"{bin}:{environment['PATH']}", KUBECACHEDIR=f"{folder}/cache",
                            CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs_test_cargo"))
         server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         environment["KUBECONFIG"] = server.stdout.readline().strip()
         print("---", name)
-        page = Page(folder, environment)
+        page = Page(name, folder, environment)
         try:
             for kind, block in re.findall(r"^```([a-z]+(?: [^\n]*)?)\n(.*?)^```$", text, re.M | re.S):
                 page.block(kind, block)

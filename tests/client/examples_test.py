@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
-from server import Kubectl, Server, wait_until  # noqa: E402
+from server import Holdfast, Server, wait_until  # noqa: E402
 
 
 def site(replicas):
@@ -24,25 +24,25 @@ def main():
     assert len(open(pathlib.Path(__file__).parent.parent.parent / "examples" / "controller.cc").readlines()) <= 150
     with Server(holdfast) as server:
         environment = dict(os.environ, KUBECONFIG=str(server.kubeconfig))
-        kubectl = Kubectl(server.kubeconfig, server.data_dir / "cache")
+        client = Holdfast(server, server.data_dir / "cache")
         for _ in range(2):
             done = subprocess.run([apply], env=environment, check=True, capture_output=True, text=True)
             assert done.stdout.startswith("applied default/settings at "), done.stdout
-        assert kubectl.json("get", "configmap", "settings")["data"] == {"color": "blue"}
+        assert client.json("get", "configmap", "settings")["data"] == {"color": "blue"}
 
         running = subprocess.Popen([controller, "default"], env=environment)
         try:
-            kubectl.run("apply", "--server-side", "-f", "-", stdin=site(3))
-            wait_until("made", lambda: "shop" in kubectl.run("get", "deployments,services", "-o", "name", fails=None))
-            wait_until("the service is created", lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None))
-            assert kubectl.json("get", "deployment", "shop")["spec"]["replicas"] == 3
+            client.run("apply", "--server-side", "-f", "-", stdin=site(3))
+            wait_until("made", lambda: "shop" in client.run("get", "deployments,services", "-o", "name", fails=None))
+            wait_until("the service is created", lambda: "service/shop" in client.run("get", "services", "-o", "name", fails=None))
+            assert client.json("get", "deployment", "shop")["spec"]["replicas"] == 3
             # The number is unset: the default is restored, and the controller owns the unset field.
-            kubectl.run("apply", "--server-side", "-f", "-", stdin=site(None))
-            wait_until("replicas are unset", lambda: kubectl.json("get", "deployment", "shop")["spec"]["replicas"] == 1)
+            client.run("apply", "--server-side", "-f", "-", stdin=site(None))
+            wait_until("replicas are unset", lambda: client.json("get", "deployment", "shop")["spec"]["replicas"] == 1)
             # A deleted object is recreated.
-            kubectl.run("delete", "service", "shop")
-            wait_until("the service is recreated", lambda: "service/shop" in kubectl.run("get", "services", "-o", "name", fails=None))
-            made = kubectl.json("get", "deployment", "shop", "--show-managed-fields")["metadata"]
+            client.run("delete", "service", "shop")
+            wait_until("the service is recreated", lambda: "service/shop" in client.run("get", "services", "-o", "name", fails=None))
+            made = client.json("get", "deployment", "shop", "--show-managed-fields")["metadata"]
             assert [entry["manager"] for entry in made["managedFields"] if entry["operation"] == "Apply"] == ["site-controller"]
         finally:
             running.send_signal(signal.SIGTERM)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Faults between the client and a server, after which the client's copy must be correct:
 
-  faults_test.py HOLDFAST FOLLOW [PEER]
-
-PEER is a directory with kube-apiserver and etcd.
+  faults_test.py HOLDFAST FOLLOW
 """
 import http.server
 import json
@@ -23,10 +21,11 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from peer import Peer  # noqa: E402
-from server import Kubectl, Server  # noqa: E402
+from server import Holdfast, Kubectl, Server  # noqa: E402
+import needs  # noqa: E402
 
 HOLDFAST, FOLLOW = (os.path.abspath(path) for path in sys.argv[1:3])
-PEER = sys.argv[3] if len(sys.argv) > 3 else None
+PEER = needs.peer("kube-apiserver", "etcd")
 
 
 class Follower:
@@ -323,10 +322,10 @@ def a_token_file_is_read_again(folder):
 
 def a_server_that_is_killed_comes_back(_):
     with Server(HOLDFAST) as server:
-        kubectl = Kubectl(server.kubeconfig, server.data_dir / "cache")
+        client = Holdfast(server, server.data_dir / "cache")
         port = server.url().rsplit(":", 1)[1]
         for name in ("a", "b"):
-            kubectl.run("create", "configmap", name, "--from-literal=x=1")
+            client.create_config_map(name, x="1")
         with Follower(server.kubeconfig) as follower:
             follower.until(lambda state: {"default/a", "default/b"} <= set(state["objects"]), "the first list")
             for round_ in range(3):
@@ -334,9 +333,9 @@ def a_server_that_is_killed_comes_back(_):
                 follower.until(lambda state: not state["connected"], "the connection is lost")
                 server.flags = ["--listen", f"127.0.0.1:{port}"]
                 server.start()
-                kubectl.run("patch", "configmap", "a", "--type=merge", "-p", json.dumps({"data": {"x": f"after {round_}"}}))
+                client.patch("/api/v1/namespaces/default/configmaps/a", {"data": {"x": f"after {round_}"}})
                 follower.until(lambda state, r=round_: state["objects"].get("default/a") == f"after {r}", "the server is back")
-            kubectl.run("delete", "configmap", "b")
+            client.run("delete", "configmap", "b")
             follower.until(lambda state: "default/b" not in state["objects"], "a deletion")
 
 
@@ -375,7 +374,7 @@ extendedKeyUsage = clientAuth
 
 def a_certificate_that_ran_out_is_read_again(folder):
     with Server(HOLDFAST) as server:
-        kubectl = Kubectl(server.kubeconfig, server.data_dir / "cache")
+        client = Holdfast(server, server.data_dir / "cache")
         signed, key = certificate(server, folder, 4)
         user = f"{{client-certificate: {signed}, client-key: {key}}}"
         kubeconfig = pathlib.Path(folder) / "kubeconfig"
@@ -387,7 +386,7 @@ contexts: [{{name: x, context: {{cluster: x, user: x}}}}]
         with Follower(kubeconfig) as follower:
             follower.until(lambda state: state["synced"], "the first certificate")
             time.sleep(5)
-            kubectl.run("create", "configmap", "a", "--from-literal=x=1")
+            client.create_config_map("a", x="1")
             certificate(server, folder, 600)
             # Every new request needs a valid certificate.
             port = server.url().rsplit(":", 1)[1]
@@ -466,8 +465,8 @@ class Proxy(Forward):
 def a_proxy_is_gone_through(folder):
     with Server(HOLDFAST) as server, Switch(None) as proxy:
         proxy.RequestHandlerClass = Proxy
-        kubectl = Kubectl(server.kubeconfig, server.data_dir / "cache")
-        kubectl.run("create", "configmap", "a", "--from-literal=x=1")
+        client = Holdfast(server, server.data_dir / "cache")
+        client.create_config_map("a", x="1")
         kubeconfig = pathlib.Path(folder) / "kubeconfig"
         kubeconfig.write_text(server.kubeconfig.read_text().replace(
             f"server: {server.url()}", f"server: {server.url()}\n    proxy-url: http://u:p@127.0.0.1:{proxy.server_address[1]}"))
@@ -488,8 +487,8 @@ def discovery_in_the_old_form(folder):
 def one_informer_on_two_kinds_of_servers(folder):
     """One address that alternates between Holdfast and the real kube-apiserver, both on one etcd: only Holdfast omits
     managedFields itself."""
-    if PEER is None:
-        print("skipped with the real kube-apiserver: it is not available")
+    if PEER is None or needs.kubectl() is None:
+        needs.skip_part("one informer on two kinds of servers", needs.NO_PEER if PEER is None else needs.NO_KUBECTL)
         return
     with Peer(PEER) as peer:
         tokens = pathlib.Path(peer.work.name) / "tokens.csv"

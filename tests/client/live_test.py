@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """The C++ client (live_test.cc) against Holdfast and, if available, the real kube-apiserver:
 
-  live_test.py HOLDFAST LIVE_TEST [PEER]
-
-PEER is a directory with kube-apiserver and etcd.
+  live_test.py HOLDFAST LIVE_TEST
 """
 import os
 import pathlib
@@ -14,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Server  # noqa: E402
 from peer import Peer  # noqa: E402
+import needs  # noqa: E402
 
 
 def run(program, kubeconfig, **more):
@@ -25,9 +24,9 @@ if __name__ == "__main__":
     holdfast, program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     with Server(holdfast) as server:
         failed = run(program, server.kubeconfig, HOLDFAST_SERVER="1")
-    if len(sys.argv) > 3:
-        with Peer(sys.argv[3]) as peer:
+    if folder := needs.peer("kube-apiserver", "etcd"):
+        with Peer(folder) as peer:
             failed |= run(program, peer.kubeconfig)
     else:
-        print("skipped with the real kube-apiserver: it is not available")
+        needs.skip_part("the same with kube-apiserver", needs.NO_PEER)
     sys.exit(failed)

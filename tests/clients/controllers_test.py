@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The embedded controllers, tested through kubectl against a server started here: controllers_test.py BINARY"""
+"""The embedded controllers, tested against a server started here: controllers_test.py BINARY"""
 import concurrent.futures
 import datetime
 import json
@@ -12,7 +12,7 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from server import Connection, Kubectl, Server, wait_until  # noqa: E402
+from server import Connection, Holdfast, Server, wait_until  # noqa: E402
 
 BINARY = None
 
@@ -37,8 +37,8 @@ class Story(unittest.TestCase):
     def setUpClass(cls):
         cls.server = Server(BINARY, *cls.flags)
         cls.server.start()
-        cls.cache = tempfile.TemporaryDirectory(prefix="holdfast-kubectl-")
-        cls.kubectl = Kubectl(cls.server.kubeconfig, cls.cache.name)
+        cls.cache = tempfile.TemporaryDirectory(prefix="holdfast-controllers-")
+        cls.holdfast = Holdfast(cls.server, cls.cache.name)
 
     @classmethod
     def tearDownClass(cls):
@@ -47,13 +47,17 @@ class Story(unittest.TestCase):
 
     def setUp(self):
         self.ns = "s-" + uuid.uuid4().hex[:12]
-        self.kubectl.run("create", "namespace", self.ns)
+        self.holdfast.create_namespace(self.ns)
 
     def k(self, *arguments, **more):
-        return self.kubectl.run("-n", self.ns, *arguments, **more)
+        return self.holdfast.run("-n", self.ns, *arguments, **more)
+
+    def patch(self, path, change, kind="merge", **more):
+        """Of an object of the core group in the test's namespace."""
+        return self.holdfast.patch(f"/api/v1/namespaces/{self.ns}/{path}", change, kind, **more)
 
     def json(self, *arguments):
-        return self.kubectl.json("-n", self.ns, *arguments)
+        return self.holdfast.json("-n", self.ns, *arguments)
 
     def make(self, *objects):
         """Creates objects and returns them as stored."""
@@ -101,14 +105,14 @@ class GarbageCollection(Story):
         wait_until("the loose one stayed", lambda: not self.there("configmap", "loose"))
         wait_until("the held one is not deleted", lambda: "deletionTimestamp" in self.get("configmap", "held")["metadata"])
         self.stays(lambda: self.get("configmap", "owner")["metadata"]["finalizers"] == ["foregroundDeletion"])
-        self.k("patch", "configmap", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
+        self.patch("configmaps/held", [{"op": "remove", "path": "/metadata/finalizers"}], "json")
         wait_until("the owner stayed", lambda: not self.there("configmap", "owner"))
 
     def test_foreground_handles_deep_trees_and_cycles(self):
         [owner] = self.make(config_map("owner"))
         [child] = self.make(config_map("child", owner, block=True))
         [grandchild] = self.make(config_map("grandchild", child, block=True))
-        self.k("patch", "configmap", "owner", "--type=merge", "-p", json.dumps({"metadata": {"ownerReferences": [reference(grandchild, True)]}}))
+        self.patch("configmaps/owner", {"metadata": {"ownerReferences": [reference(grandchild, True)]}})
         self.k("delete", "configmap", "owner", "--cascade=foreground", "--wait=false")
         for name in ("grandchild", "child", "owner"):
             wait_until(f"{name} stayed", lambda: not self.there("configmap", name))
@@ -141,10 +145,10 @@ class GarbageCollection(Story):
     def test_cross_namespace_owners_count_as_missing_and_cause_an_event(self):
         [owner] = self.make(config_map("owner"))
         far = "far-" + self.ns
-        self.kubectl.run("create", "namespace", far)
-        self.kubectl.run("-n", far, "create", "-f", "-", stdin=json.dumps(config_map("child", owner)))
-        wait_until("it stayed", lambda: self.kubectl.run("-n", far, "get", "configmap", "child", "--ignore-not-found") == "")
-        events = self.kubectl.json("-n", far, "get", "events")["items"]
+        self.holdfast.create_namespace(far)
+        self.holdfast.create(config_map("child", owner), namespace=far)
+        wait_until("it stayed", lambda: self.holdfast.run("-n", far, "get", "configmap", "child", "--ignore-not-found") == "")
+        events = self.holdfast.json("-n", far, "get", "events")["items"]
         self.assertEqual([(e["reason"], e["type"]) for e in events], [("OwnerRefInvalidNamespace", "Warning")])
         self.assertEqual(events[0]["message"], f'ownerRef [v1/ConfigMap, namespace: {far}, name: owner, uid: '
                                                f'{owner["metadata"]["uid"]}] does not exist in namespace "{far}"')
@@ -159,7 +163,7 @@ class GarbageCollection(Story):
 
     def test_custom_resources_own_and_are_owned(self):
         self.k("apply", "-f", "-", stdin=WIDGETS)
-        self.kubectl.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
+        self.holdfast.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
         widget = {"apiVersion": "stories.example.com/v1", "kind": "Widget", "metadata": {"name": "top"}}
         [top] = self.make(widget)
         [middle] = self.make({**widget, "metadata": {"name": "middle", "ownerReferences": [reference(top, True)]}})
@@ -222,15 +226,16 @@ class Quotas(Story):
         self.assertIn("exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3",
                       self.create(config_map("three"), fails=True))
         self.k("apply", "-f", "-", stdin=WIDGETS)
-        self.kubectl.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
+        self.holdfast.run("wait", "--for=condition=Established", "crd/widgets.stories.example.com")
         wait_until("not counted", lambda: "count/widgets.stories.example.com" in self.used())
         widget = {"apiVersion": "stories.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
         self.create(widget)
         self.assertIn('widgets.stories.example.com "b" is forbidden: exceeded quota: q, requested: count/widgets.stories.example.com=1',
                       self.create({**widget, "metadata": {"name": "b"}}, fails=True))
-        self.k("create", "service", "clusterip", "s", "--tcp=80", "--tcp=81")
+        self.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+                     "spec": {"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}})
         self.assertIn('services "s" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1',
-                      self.k("patch", "service", "s", "-p", '{"spec":{"type":"NodePort"}}', fails=True))
+                      self.patch("services/s", {"spec": {"type": "NodePort"}}, fails=True))
 
     def test_scopes_select_pods(self):
         wait_until("no service account", lambda: self.there("serviceaccount", "default"))
@@ -266,12 +271,12 @@ class Expiry(Story):
         lease = lambda name, renewed: {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
             "name": name, "namespace": "kube-system", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": 3600, "renewTime": renewed}}
-        self.kubectl.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-old", "2020-01-01T00:00:00.000000Z")))
-        self.kubectl.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-new", "2120-01-01T00:00:00.000000Z")))
+        self.holdfast.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-old", "2020-01-01T00:00:00.000000Z")))
+        self.holdfast.run("create", "-f", "-", stdin=json.dumps(lease("apiserver-new", "2120-01-01T00:00:00.000000Z")))
         self.server.stop()
         self.server.start()
-        type(self).kubectl = Kubectl(self.server.kubeconfig, self.cache.name)
-        leases = lambda: [l["metadata"]["name"] for l in self.kubectl.json("-n", "kube-system", "get", "leases")["items"]]
+        type(self).holdfast = Holdfast(self.server, self.cache.name)
+        leases = lambda: [l["metadata"]["name"] for l in self.holdfast.json("-n", "kube-system", "get", "leases")["items"]]
         wait_until("it stayed", lambda: "apiserver-old" not in leases())
         self.assertIn("apiserver-new", leases())
 
@@ -287,11 +292,11 @@ class PausedControllers(Story):
     def test_controllers_pause_while_a_controller_manager_holds_its_lease(self):
         [owner] = self.make(config_map("owner"))
         self.make(config_map("child", owner))
-        self.kubectl.run("apply", "-f", "-", stdin=self.lease(0))
+        self.holdfast.run("apply", "-f", "-", stdin=self.lease(0))
         time.sleep(0.3)  # The observed lease is at most that old.
         self.k("delete", "configmap", "owner")
         self.stays(lambda: self.there("configmap", "child"), 1)
-        self.kubectl.run("apply", "-f", "-", stdin=self.lease(60))
+        self.holdfast.run("apply", "-f", "-", stdin=self.lease(60))
         wait_until("it still rests", lambda: not self.there("configmap", "child"))
 
 
@@ -323,11 +328,11 @@ class Namespaces(Story):
 
     def test_deleted_namespaces_wait_for_finalizers(self):
         self.make(config_map("held", finalizers=["example.com/hold"]), config_map("loose"))
-        self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
+        self.holdfast.run("delete", "namespace", self.ns, "--wait=false")
         wait_until("the loose one stayed", lambda: not self.there("configmap", "loose"))
-        self.assertEqual(self.kubectl.json("get", "namespace", self.ns)["status"]["phase"], "Terminating")
-        self.k("patch", "configmap", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
-        wait_until("the namespace stayed", lambda: self.kubectl.run("get", "namespace", self.ns, "--ignore-not-found") == "")
+        self.assertEqual(self.holdfast.json("get", "namespace", self.ns)["status"]["phase"], "Terminating")
+        self.patch("configmaps/held", [{"op": "remove", "path": "/metadata/finalizers"}], "json")
+        wait_until("the namespace stayed", lambda: self.holdfast.run("get", "namespace", self.ns, "--ignore-not-found") == "")
 
 
 MERGE = "application/merge-patch+json"

@@ -13,6 +13,7 @@ import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Kubectl, Server  # noqa: E402
+import needs  # noqa: E402
 
 BINARY = None
 
@@ -61,11 +62,6 @@ class KubectlTest(unittest.TestCase):
     def tearDown(self):
         self.kubectl.run("delete", "namespace", self.ns, "--wait=false")
 
-    def needs_kubectl(self, minor):
-        """Older versions lack the tested command or flag."""
-        if self.kubectl.minor() < minor:
-            self.skipTest(f"needs kubectl 1.{minor}")
-
     def k(self, *arguments, **keywords):
         return self.kubectl.run("-n", self.ns, *arguments, **keywords)
 
@@ -74,11 +70,8 @@ class KubectlTest(unittest.TestCase):
         yield self.kubectl
         for path in filter(None, os.environ.get("HOLDFAST_KUBECTLS", "").split(":")):
             if not os.access(path, os.X_OK):
-                print(f"skipped: there is no kubectl at {path}", file=sys.stderr)
-                continue
-            other = Kubectl(self.kubectl.environment["KUBECONFIG"], pathlib.Path(self.folder.name) / "other-cache")
-            other.binary = path
-            yield other
+                raise AssertionError(f"HOLDFAST_KUBECTLS: there is no kubectl at {path}")
+            yield Kubectl(self.kubectl.environment["KUBECONFIG"], pathlib.Path(self.folder.name) / "other-cache", path)
 
     def test_unset_markers_work_with_kubectl(self):
         """As documented in docs/unsetting-fields.md: outside of the object's own metadata, but not in it."""
@@ -198,7 +191,6 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.assertNotIn("first-map", self.k("get", "cm"))
 
     def test_wait_for_a_condition_that_a_status_write_sets(self):
-        self.needs_kubectl(24)
         self.k("apply", "-f", "-", stdin=DEPLOYMENT)
         self.k("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p",
                '{"status":{"conditions":[{"type":"Available","status":"True","reason":"R","message":"m"}]}}')
@@ -207,7 +199,6 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         self.k("wait", "deploy/web", "--for=delete", "--timeout=60s")
 
     def test_explain_reads_the_published_schema(self):
-        self.needs_kubectl(27)
         shown = self.k("explain", "deployment.spec.strategy")
         self.assertIn("FIELD: strategy", shown)
         self.assertIn("rollingUpdate", shown)
@@ -245,11 +236,14 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
             time.sleep(0.05)
 
     def test_auth_can_i(self):
-        self.needs_kubectl(28)
+        if needs.minor_of(self.kubectl.binary) < 28:
+            self.skipTest("kubectl is older than 1.28")
         self.assertEqual(self.k("auth", "can-i", "create", "pods").strip(), "yes")
         self.assertRegex(self.k("auth", "whoami"), r"system:masters")
 
 
 if __name__ == "__main__":
     BINARY = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
-    unittest.main(verbosity=1)
+    if needs.kubectl() is None:
+        needs.skip(needs.NO_KUBECTL)
+    unittest.main(verbosity=2)

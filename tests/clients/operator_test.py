@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The test suite of a controller-runtime operator (operator/), as run by its author: operator_test.py BINARY
 
-First with KUBEBUILDER_ASSETS from `holdfast envtest-assets`, then against a running server. If the real binaries are
-available (HOLDFAST_PEER_BIN, else the newest below ~/.cache/holdfast-peer), their set-up time is printed for comparison.
+First with KUBEBUILDER_ASSETS from `holdfast envtest-assets`, then against a running server. If kube-apiserver is
+available, its set-up time is printed for comparison.
 """
 import os
 import pathlib
@@ -14,16 +14,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Server  # noqa: E402
+import needs  # noqa: E402
 
 BINARY = None
 SOURCE = pathlib.Path(__file__).parent / "operator"
-NO_MODULES = 77  # Tells CTest that the test was skipped.
-
-
-def peer_binaries():
-    given = os.environ.get("HOLDFAST_PEER_BIN")
-    folders = [pathlib.Path(given)] if given else sorted((pathlib.Path.home() / ".cache/holdfast-peer").glob("v*"), reverse=True)
-    return next((f for f in folders if (f / "kube-apiserver").exists() and (f / "etcd").exists()), None)
+ENVIRONMENT = needs.with_tools()
 
 
 class OperatorTest(unittest.TestCase):
@@ -31,14 +26,14 @@ class OperatorTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="holdfast-operator-")
         cls.suite = pathlib.Path(cls.folder.name) / "operator.test"
-        subprocess.run(["go", "test", "-c", "-o", cls.suite, "."], cwd=SOURCE, check=True)
+        subprocess.run(["go", "test", "-c", "-o", cls.suite, "."], cwd=SOURCE, env=ENVIRONMENT, check=True)
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
 
     def run_suite(self, *flags, **environment):
-        done = subprocess.run([self.suite, "-test.v", *flags], cwd=SOURCE, env=dict(os.environ, **environment), text=True,
+        done = subprocess.run([self.suite, "-test.v", *flags], cwd=SOURCE, env=dict(ENVIRONMENT, **environment), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-8000:])
         return done.stdout
@@ -54,7 +49,7 @@ class OperatorTest(unittest.TestCase):
     def test_the_unmodified_suite_passes_on_the_assets(self):
         output = self.run_suite(KUBEBUILDER_ASSETS=self.assets())
         times = f"envtest set-up: Holdfast {self.set_up_ms(output)} ms"
-        if peer := peer_binaries():
+        if peer := needs.peer("kube-apiserver", "etcd"):
             real = self.run_suite("-test.run", "^$", KUBEBUILDER_ASSETS=str(peer))
             times += f", kube-apiserver and etcd {self.set_up_ms(real)} ms"
         print(times)
@@ -66,7 +61,7 @@ class OperatorTest(unittest.TestCase):
 
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
-    if subprocess.run(["go", "mod", "download"], cwd=SOURCE, check=False).returncode != 0:
-        print("the Go modules cannot be fetched")
-        sys.exit(NO_MODULES)
+    if reason := needs.missing("go"):
+        needs.skip(reason)
+    subprocess.run(["go", "mod", "download"], cwd=SOURCE, env=ENVIRONMENT, check=True)
     unittest.main(verbosity=2)

@@ -10,8 +10,12 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import needs  # noqa: E402
 
 
 def free_port():
@@ -131,29 +135,52 @@ class Connection:
         return float(found.group(1))
 
 
-def newest_kubectl():
-    """The newest kubectl on the PATH; HOLDFAST_KUBECTL overrides it."""
-    return os.environ.get("HOLDFAST_KUBECTL", "kubectl")
+class CommandLine:
+    """A command line client of one server."""
 
-
-class Kubectl:
-    def __init__(self, kubeconfig, cache):
+    def __init__(self, binary, kubeconfig, cache):
+        self.binary = str(binary)
         self.environment = dict(os.environ, KUBECONFIG=str(kubeconfig), KUBECACHEDIR=str(cache))
-        self.cache = str(cache)
-        self.binary = newest_kubectl()
 
     def run(self, *arguments, stdin=None, fails=False):
         """Standard output and error together; raises unless it ends as expected (fails=None accepts any exit status)."""
-        done = subprocess.run([self.binary, "--cache-dir", self.cache, *arguments], input=stdin, text=True, env=self.environment,
+        done = subprocess.run([self.binary, *arguments], input=stdin, text=True, env=self.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         if fails is not None and (done.returncode != 0) != fails:
-            raise AssertionError(f"kubectl {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}")
+            raise AssertionError(f"{self.binary} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}")
         return done.stdout
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "-o", "json"))
 
-    def minor(self):
-        """The minor version of kubectl: 36 for v1.36.3."""
-        client = json.loads(self.run("version", "--client", "-o", "json"))["clientVersion"]
-        return int("".join(c for c in client["minor"] if c.isdigit()))
+
+class Holdfast(CommandLine):
+    """The commands of `holdfast`, and requests for what they lack."""
+
+    def __init__(self, server, cache):
+        super().__init__(server.binary, server.kubeconfig, cache)
+        self.server = server
+
+    def create(self, *objects, namespace="default", **more):
+        return self.run("-n", namespace, "create", "-f", "-", stdin="---\n".join(json.dumps(o) + "\n" for o in objects), **more)
+
+    def create_namespace(self, name):
+        return self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def create_config_map(self, name, **data):
+        return self.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+
+    def patch(self, path, change, kind="merge", fails=False):
+        """The object as returned; with `fails`, the message of the error."""
+        with Connection(self.server) as connection:
+            code, answer = connection.call("PATCH", path, change, f"application/{kind}-patch+json")
+        if (code >= 300) != fails:
+            raise AssertionError(f"PATCH {path}: {code} {answer.get('message')}")
+        return answer["message"] if fails else answer
+
+
+class Kubectl(CommandLine):
+    """For tests of kubectl itself: needs.kubectl() finds one that is new enough."""
+
+    def __init__(self, kubeconfig, cache, binary=None):
+        super().__init__(binary or needs.kubectl(), kubeconfig, cache)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""kube-controller-manager and kube-scheduler running on Holdfast: workloads_test.py BINARY FOLDER
+"""kube-controller-manager and kube-scheduler running on Holdfast: workloads_test.py BINARY
 
-FOLDER contains the two real binaries. The node is only an object: this test simulates its kubelet, as far as a Lease and the
+The node is only an object: this test simulates its kubelet, as far as a Lease and the
 status of pods are concerned.
 """
 import datetime
@@ -21,6 +21,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from server import Kubectl, Server  # noqa: E402
+import needs  # noqa: E402
 
 BINARY = PEER = None
 
@@ -241,5 +242,9 @@ class WithoutManagedFieldsTest(WorkloadsTest):
 
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
-    PEER = pathlib.Path(sys.argv.pop(1))
+    PEER = needs.peer("kube-controller-manager", "kube-scheduler")
+    if PEER is None:
+        needs.skip("no kube-controller-manager and kube-scheduler 1.36")
+    if needs.kubectl() is None:
+        needs.skip(needs.NO_KUBECTL)
     unittest.main(verbosity=2)

@@ -7,6 +7,7 @@ import base64, http.client, json, os, re, shutil, signal, socket, ssl, subproces
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'clients'))
 import server  # noqa: E402
+import needs  # noqa: E402
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
 
@@ -569,13 +570,13 @@ class Serve(unittest.TestCase):
         for word in ('--data-dir', '--etcd-servers', 'RetainAllManagers', 'Feature gates', 'SIGHUP'):
             self.assertIn(word, result.stdout)
 
-    @unittest.skipUnless(shutil.which('kubectl'), 'kubectl is not installed')
+    @unittest.skipUnless(needs.kubectl(), needs.NO_KUBECTL)
     def test_kubectl_reads_the_version(self):
         s = self.start()
-        out = subprocess.check_output(['kubectl', '--kubeconfig', s.kubeconfig, 'version', '-o', 'json'], text=True,
+        out = subprocess.check_output([needs.kubectl(), '--kubeconfig', s.kubeconfig, 'version', '-o', 'json'], text=True,
                                       stderr=subprocess.DEVNULL)
         self.assertTrue(json.loads(out)['serverVersion']['gitVersion'].startswith('v1.36.'))
 
 
 if __name__ == '__main__':
-    unittest.main(verbosity=1)
+    unittest.main(verbosity=2)

@@ -6,7 +6,7 @@ changes (nothing may be written), and changes and creates some; a second kube-ap
 requests. The contents of the two etcds must then be identical bytes, except for times and uids. Finally kube-apiserver
 starts on the data written by Holdfast and reads it all.
 
-either_server_test.py PATH/TO/holdfast PATH/TO/PEER     PEER contains the binaries kube-apiserver and etcd
+either_server_test.py PATH/TO/holdfast
 """
 import copy, glob, json, os, re, shutil, sys, tempfile, time, unittest
 
@@ -15,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
 from etcd import Etcd
 from peer import TOKEN, Api, KubeApiserver
 from server import Server as Holdfast
+import needs
 
 VECTORS = os.path.join(HERE, '..', 'vectors')
 NS = 'either'
@@ -300,5 +301,7 @@ class EitherServer(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    BINARY, PEER = os.path.abspath(sys.argv.pop(1)), os.path.expanduser(sys.argv.pop(1))
+    BINARY, PEER = os.path.abspath(sys.argv.pop(1)), needs.peer('kube-apiserver', 'etcd')
+    if PEER is None:
+        needs.skip(needs.NO_PEER)
     unittest.main(verbosity=1)

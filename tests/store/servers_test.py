@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Several servers on one etcd: no node port or cluster IP is allocated twice, and released ones are available to all servers.
 
-servers_test.py PATH/TO/holdfast [PATH/TO/PEER]     PEER contains kube-apiserver, without which those cases are skipped
+servers_test.py PATH/TO/holdfast
 """
 import concurrent.futures, os, shutil, signal, sys, tempfile, time, unittest
 
@@ -10,6 +10,9 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
 from etcd import Etcd
 from peer import TOKEN, Api, KubeApiserver
 from server import Server as Holdfast
+import needs
+
+PEER = needs.peer('kube-apiserver')
 
 SERVICES = '/api/v1/namespaces/default/services'
 ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses'
@@ -293,7 +296,7 @@ class EndpointsTest(ServersCase):
         first = self.start('first', '--endpoint-reconciler-type=none')
         self.assertEqual(first.api.call('GET', ENDPOINTS)[0], 404)
 
-    @unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
+    @unittest.skipUnless(PEER, needs.NO_PEER)
     def test_a_kube_apiserver_has_an_endpoint_as_well(self):
         first = self.start('first', '--advertise-address=10.9.0.1')
         peer = self.start_peer('--advertise-address=10.9.0.7')
@@ -303,7 +306,7 @@ class EndpointsTest(ServersCase):
         self.wait_for(peer.api, ['10.9.0.7'])
 
 
-@unittest.skipUnless(len(sys.argv) > 2, 'without a kube-apiserver')
+@unittest.skipUnless(PEER, needs.NO_PEER)
 class ServicesWithKubeApiserver(ServicesTest):
     """The same with a kube-apiserver as the second server."""
 
@@ -314,5 +317,4 @@ class ServicesWithKubeApiserver(ServicesTest):
 
 if __name__ == '__main__':
     BINARY = os.path.abspath(sys.argv[1])
-    PEER = os.path.expanduser(sys.argv[2]) if len(sys.argv) > 2 else None
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

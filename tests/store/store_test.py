@@ -8,7 +8,7 @@ import json, os, shutil, subprocess, sys, tempfile, time, unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
 from etcd import Etcd
-from server import Server, Kubectl
+from server import Holdfast, Server
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
 
@@ -61,7 +61,7 @@ class StoreCommands(unittest.TestCase):
         server = Server(BINARY, *flags, data_dir=data)
         self.addCleanup(server.stop)
         server.start()
-        return server, Kubectl(server.kubeconfig, self.path('cache-' + name))
+        return server, Holdfast(server, self.path('cache-' + name))
 
     def etcd(self):
         etcd = Etcd()
@@ -70,18 +70,18 @@ class StoreCommands(unittest.TestCase):
 
     def filled(self):
         """A running server with various objects."""
-        server, kubectl = self.serve('a', '--controllers=none')
-        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
-        kubectl.run('wait', '--for=condition=established', 'crd/widgets.example.com')
-        kubectl.run('create', '-f', '-', stdin=WIDGET)
-        return server, kubectl
+        server, client = self.serve('a', '--controllers=none')
+        client.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+        client.run('wait', '--for=condition=established', 'crd/widgets.example.com')
+        client.run('create', '-f', '-', stdin=WIDGET)
+        return server, client
 
-    def everything(self, kubectl, revisions=True):
+    def everything(self, client, revisions=True):
         """The objects as seen by users, including ownership, except for the one to which every server adds its own
         certificates."""
         out = {}
         for kind in ('deployments', 'configmaps', 'namespaces', 'crds', 'clusterroles', 'services', 'widgets'):
-            items = kubectl.json('get', kind, '-A', '--show-managed-fields')['items']
+            items = client.json('get', kind, '-A', '--show-managed-fields')['items']
             for item in items:
                 if item['metadata']['name'] == 'extension-apiserver-authentication':
                     continue
@@ -91,23 +91,23 @@ class StoreCommands(unittest.TestCase):
         return out
 
     def test_a_backup_of_a_running_server_is_restored_with_its_revisions(self):
-        server, kubectl = self.filled()
-        want = self.everything(kubectl)
+        server, client = self.filled()
+        want = self.everything(client)
         backup = self.path('backup')
         self.assertRegex(self.store('backup', '--data-dir', self.path('a'), backup), r'backup: \d+ objects, .* at revision \d+\n$')
         self.assertIn('exists already', self.store('backup', '--data-dir', self.path('a'), backup, fails=True))
-        kubectl.run('delete', 'configmap', 'one')
+        client.run('delete', 'configmap', 'one')
         self.assertIn('nothing is damaged', self.store('check', backup))
         self.assertIn('nothing is damaged', self.store('check', self.path('a')))
         self.assertIn('is not empty', self.store('restore', '--data-dir', self.path('a'), backup, fails=True))
         self.store('restore', '--data-dir', self.path('b'), backup)
-        _, kubectl = self.serve('b', '--controllers=none')
-        self.assertEqual(self.everything(kubectl), want)
+        _, client = self.serve('b', '--controllers=none')
+        self.assertEqual(self.everything(client), want)
 
     def test_objects_move_to_an_etcd_and_back(self):
-        server, kubectl = self.filled()
-        want = self.everything(kubectl, revisions=False)
-        before = max(int(item['metadata']['resourceVersion']) for item in self.everything(kubectl).values())
+        server, client = self.filled()
+        want = self.everything(client, revisions=False)
+        before = max(int(item['metadata']['resourceVersion']) for item in self.everything(client).values())
         server.stop()
         etcd = self.etcd()
         self.store('copy', '--from', self.path('a'), '--to', etcd.url)
@@ -117,22 +117,22 @@ class StoreCommands(unittest.TestCase):
         for key, (value, _) in etcd.values().items():
             self.assertNotIn(b'holdfast/', value, key)
             self.assertNotIn(b'FieldsV2', value, key)
-        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
-        self.assertEqual(self.everything(kubectl, revisions=False), want)
-        after = min(int(item['metadata']['resourceVersion']) for item in self.everything(kubectl).values())
+        server, client = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        self.assertEqual(self.everything(client, revisions=False), want)
+        after = min(int(item['metadata']['resourceVersion']) for item in self.everything(client).values())
         self.assertGreater(after, before, 'revisions grow')
-        kubectl.run('delete', 'configmap', 'one')
-        want = self.everything(kubectl, revisions=False)
+        client.run('delete', 'configmap', 'one')
+        want = self.everything(client, revisions=False)
         self.store('copy', '--from', etcd.url, '--to', self.path('home'))
         server.stop()
-        _, kubectl = self.serve('home', '--controllers=none')
-        self.assertEqual(self.everything(kubectl, revisions=False), want)
-        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+        _, client = self.serve('home', '--controllers=none')
+        self.assertEqual(self.everything(client, revisions=False), want)
+        client.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
 
     def test_damage_is_reported(self):
         etcd = self.etcd()
-        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
-        kubectl.run('create', 'configmap', 'whole')
+        server, client = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        client.create_config_map('whole')
         server.stop()
         good = etcd.values()['/registry/configmaps/default/whole'][0]
         etcd.put('/registry/configmaps/default/cut', good[:-20])
@@ -148,71 +148,71 @@ class StoreCommands(unittest.TestCase):
     def test_options_stored_in_a_custom_object_are_removed_on_read(self):
         """metadata.options belongs to requests; an older server stored it when a webhook had added it."""
         etcd = self.etcd()
-        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
-        kubectl.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
-        kubectl.run('wait', '--for=condition=established', 'crd/widgets.example.com')
-        kubectl.run('create', '--field-manager=maker', '-f', '-', stdin=WIDGET)
+        server, client = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        client.run('apply', '--server-side', '--field-manager=me', '-f', '-', stdin=OBJECTS)
+        client.run('wait', '--for=condition=established', 'crd/widgets.example.com')
+        client.run('create', '--field-manager=maker', '-f', '-', stdin=WIDGET)
         key = '/registry/example.com/widgets/default/w'
         stored = json.loads(etcd.values()[key][0])
         stored['metadata']['options'] = {'fieldManager': 'somebody', 'bogus': 'x'}
-        shown = lambda: kubectl.json('get', 'widgets', 'w', '--show-managed-fields')['metadata']
+        shown = lambda: client.json('get', 'widgets', 'w', '--show-managed-fields')['metadata']
         before = shown()['resourceVersion']
         etcd.put(key, json.dumps(stored).encode())
         self.assertNotEqual(shown()['resourceVersion'], before)
         self.assertNotIn('options', shown())
         self.assertEqual([entry['manager'] for entry in shown()['managedFields']], ['maker'])
-        kubectl.run('patch', 'widgets', 'w', '--type=merge', '-p', '{"spec":{"n":2}}', '--field-manager=patcher')
+        client.patch('/apis/example.com/v1/namespaces/default/widgets/w?fieldManager=patcher', {'spec': {'n': 2}})
         self.assertEqual({entry['manager'] for entry in shown()['managedFields']}, {'maker', 'patcher'})
         self.assertNotIn('options', json.loads(etcd.values()[key][0])['metadata'])
 
     def test_health_reports_when_etcd_is_unavailable(self):
         etcd = self.etcd()
-        server, kubectl = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
-        self.assertIn('[+]etcd ok\n', kubectl.run('get', '--raw', '/readyz?verbose'))
+        server, client = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        self.assertIn('[+]etcd ok\n', client.run('get', '--raw', '/readyz?verbose'))
         etcd.kill()
         end = time.time() + 120
-        while '[-]etcd failed: reason withheld' not in kubectl.run('get', '--raw', '/readyz', fails=None):
+        while '[-]etcd failed: reason withheld' not in client.run('get', '--raw', '/readyz', fails=None):
             self.assertLess(time.time(), end)
-        kubectl.run('get', '--raw', '/livez', fails=True)
+        client.run('get', '--raw', '/livez', fails=True)
         etcd.start()
         end = time.time() + 120
-        while '[+]etcd ok' not in kubectl.run('get', '--raw', '/livez?verbose', fails=None):
+        while '[+]etcd ok' not in client.run('get', '--raw', '/livez?verbose', fails=None):
             self.assertLess(time.time(), end)
-        kubectl.run('create', 'configmap', 'again')
-        metrics = kubectl.run('get', '--raw', '/metrics')
+        client.create_config_map('again')
+        metrics = client.run('get', '--raw', '/metrics')
         for name in ('cache_objects', 'cache_body_raw_bytes', 'ownership_bytes', 'ownership_raw_bytes'):
             self.assertRegex(metrics, r'\nholdfast_' + name + r'(\{[^}]*\})? [1-9]')
 
     def test_resources_may_be_stored_in_another_etcd(self):
         main, other = self.etcd(), self.etcd()
         elsewhere = f'/events#{other.url},apps/deployments#{other.url}'
-        server, kubectl = self.serve('parted', '--etcd-servers', main.url, '--etcd-servers-overrides', elsewhere,
+        server, client = self.serve('parted', '--etcd-servers', main.url, '--etcd-servers-overrides', elsewhere,
                                      '--controllers=garbage-collector')
         event = {'apiVersion': 'v1', 'kind': 'Event', 'metadata': {'name': 'e'}, 'involvedObject': {'kind': 'Pod', 'name': 'p', 'namespace': 'default'},
                  'reason': 'R', 'type': 'Normal', 'source': {'component': 'c'}, 'reportingComponent': 'c', 'reportingInstance': 'i', 'action': 'A'}
-        kubectl.run('create', '-f', '-', stdin=json.dumps(event))
-        kubectl.run('create', '-f', '-', stdin=OBJECTS)
-        kubectl.run('scale', 'deployment/web', '--replicas=3')
+        client.run('create', '-f', '-', stdin=json.dumps(event))
+        client.run('create', '-f', '-', stdin=OBJECTS)
+        client.patch('/apis/apps/v1/namespaces/default/deployments/web/scale', {'spec': {'replicas': 3}})
         kinds = lambda etcd: {key.split('/')[2] for key in etcd.values()}
         self.assertEqual(kinds(other), {'events', 'deployments'})
         self.assertIn('configmaps', kinds(main))
         self.assertFalse(kinds(main) & {'events', 'deployments'})
-        self.assertEqual(kubectl.run('get', 'events', '-o', 'name').split(), ['event/e'])
-        self.assertEqual(kubectl.run('get', 'deployments', '-o', 'jsonpath={.items[*].spec.replicas}'), '3')
-        uid = kubectl.json('get', 'deployment', 'web')['metadata']['uid']
+        self.assertEqual(client.run('get', 'events', '-o', 'name').split(), ['event/e'])
+        self.assertEqual(client.run('get', 'deployments', '-o', 'jsonpath={.items[*].spec.replicas}'), '3')
+        uid = client.json('get', 'deployment', 'web')['metadata']['uid']
         owner = {'apiVersion': 'apps/v1', 'kind': 'Deployment', 'name': 'web', 'uid': uid, 'blockOwnerDeletion': True}
-        kubectl.run('create', '-f', '-', stdin=json.dumps({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'owned', 'ownerReferences': [owner]}}))
-        kubectl.run('delete', 'deployment', 'web', '--cascade=foreground', '--timeout=60s')
-        self.assertNotIn('owned', kubectl.run('get', 'configmaps', '-o', 'name'))
-        healthy = kubectl.run('get', '--raw', '/readyz?verbose')
+        client.run('create', '-f', '-', stdin=json.dumps({'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'owned', 'ownerReferences': [owner]}}))
+        client.run('delete', 'deployment', 'web', '--cascade=foreground', '--timeout=60s')
+        self.assertNotIn('owned', client.run('get', 'configmaps', '-o', 'name'))
+        healthy = client.run('get', '--raw', '/readyz?verbose')
         self.assertIn('[+]etcd-override-0 ok\n', healthy)
         self.assertNotIn('etcd-override-1', healthy)
         other.kill()
         end = time.time() + 120
-        while '[-]etcd-override-0 failed: reason withheld' not in kubectl.run('get', '--raw', '/readyz', fails=None):
+        while '[-]etcd-override-0 failed: reason withheld' not in client.run('get', '--raw', '/readyz', fails=None):
             self.assertLess(time.time(), end)
-        self.assertIn('[+]etcd ok', kubectl.run('get', '--raw', '/readyz', fails=None))
-        kubectl.run('create', 'configmap', 'beside')
+        self.assertIn('[+]etcd ok', client.run('get', '--raw', '/readyz', fails=None))
+        client.create_config_map('beside')
         server.stop()
 
     def test_a_server_waiting_for_unreadable_data_can_be_stopped(self):
