@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compiles the catalog (groups, *.types) into constant C++ tables behind types/types.h.
 
-    compile.py OUT_DIR        writes OUT_DIR/catalog_{core,groups,machinery,index}.cc and catalog.inc
+    compile.py OUT_DIR        writes OUT_DIR/catalog_{core,groups,machinery,index}.cc, catalog.inc and descriptions.txt
 
 The format is described in README.md next to this file. Nothing is parsed when the program starts: every table is constant
-data whose only cost is the relocation of its pointers by the loader.
+data whose only cost is the relocation of its pointers by the loader. The descriptions of types and fields become one text,
+a line for each type followed by its fields, which is packed into the binary (src/core/types/descriptions.h).
 """
 import json
 import os
@@ -26,6 +27,7 @@ SHAPES = {
     "raw": "Raw", "intorstring": "IntOrString", "schema-or-bool": "SchemaOrBool", "schema-or-array": "SchemaOrArray",
     "schema-or-strings": "SchemaOrStringArray",
 }
+LONGEST_DESCRIPTION = 400
 PATCH = {"merge": "kPatchMerge", "retainKeys": "kPatchRetainKeys", "replace": "kPatchReplace"}
 
 
@@ -60,7 +62,8 @@ class Named:
 
 
 class Field:
-    def __init__(self):
+    def __init__(self, where):
+        self.where = where
         self.name, self.number, self.type, self.pointer, self.inlined = "", 0, "", False, False
         self.omit_empty = self.omit_zero = self.empty_differs = self.required = self.root_only = False
         self.list_kind, self.list_keys, self.map_kind = None, [], None
@@ -70,8 +73,8 @@ class Field:
 
 
 class Column:
-    def __init__(self, name, type_, format_, priority):
-        self.name, self.type, self.format, self.priority = name, type_, format_, priority
+    def __init__(self, name, type_, format_, priority, where):
+        self.name, self.type, self.format, self.priority, self.where = name, type_, format_, priority, where
         self.description = ""
 
 
@@ -125,7 +128,7 @@ def parse_field(line, where):
     words = line.split()
     if len(words) < 3:
         raise CatalogError(f"{where}: expected `name number type flags...`")
-    field = Field()
+    field = Field(where)
     field.inlined = words[0] == "<inline>"
     field.name = "" if field.inlined else words[0]
     field.number = 0 if words[1] == "-" else int(words[1])
@@ -200,7 +203,8 @@ def parse_resource_line(resource, line, where):
         name, _, right = rest.partition(" : ")
         words = right.split()
         options = dict(word.split("=") for word in words[1:])
-        resource.columns.append(Column(name, words[0], options.get("format", ""), int(options.get("priority", 0))))
+        resource.columns.append(Column(name, words[0], options.get("format", ""), int(options.get("priority", 0)),
+                                       where))
         return resource.columns[-1]
     else:
         raise CatalogError(f"{where}: unknown word {keyword!r}")
@@ -255,6 +259,31 @@ def parse_file(path, packages):
                 open_type = named if words[0] == "struct" else None
             else:
                 raise CatalogError(f"{where}: unknown word {words[0]!r}")
+
+
+def described_things(packages):
+    """Everything that has a description: (what it is, a Named, Field or Column)."""
+    for package in packages.values():
+        for resource in package.resources:
+            for column in resource.columns:
+                yield f"column {column.name} of {resource.plural}", column
+        for named in package.types:
+            yield named.full, named
+            for field in named.fields:
+                if not field.inlined:
+                    yield f"{named.full}.{field.name}", field
+
+
+def check_descriptions(packages):
+    problems = []
+    for what, thing in described_things(packages):
+        if not thing.description:
+            problems.append(f"{thing.where}: {what} has no description")
+        elif len(thing.description) > LONGEST_DESCRIPTION:
+            problems.append(f"{thing.where}: the description of {what} has {len(thing.description)} characters; "
+                            f"{LONGEST_DESCRIPTION} are allowed")
+    if problems:
+        raise CatalogError("\n".join(problems))
 
 
 def quote(text):
@@ -507,7 +536,7 @@ def resources_unit(unit, order, packages):
                 parts.append(f".subresources = {unit.share('kSubresources', 'Subresource {}[]', '{' + body + '}')}")
             if r.columns:
                 body = ", ".join(f"{{.name = {quote(c.name)}, .type = {quote(c.type)}, .format = {quote(c.format)}, "
-                                 f".description = {{}}, .priority = {c.priority}}}" for c in r.columns)
+                                 f".description = {quote(c.description)}, .priority = {c.priority}}}" for c in r.columns)
                 parts.append(f".columns = {unit.share('kColumns', 'Column {}[]', '{' + body + '}')}")
             full = f"{package.name}.{r.kind}"
             parts.append(f".type = &type_{unit.types[full].id}")
@@ -528,8 +557,8 @@ def resources_unit(unit, order, packages):
     return len(rows)
 
 
-def main():
-    out = sys.argv[1]
+def load():
+    """The catalog -> (packages by name, types by full name, served packages in order as (group, version, package))."""
     packages = {}
     for name in sorted(os.listdir(HERE)):
         if name.endswith(".types"):
@@ -546,8 +575,15 @@ def main():
             if line.strip() and not line.startswith("#"):
                 gv, package = line.split()
                 order.append((*split_gv(gv), packages[package]))
+    return packages, types, order
 
-    units = {"core": Unit(types), "groups": Unit(types), "machinery": Unit(types), "index": Unit(types)}
+
+def main():
+    out = sys.argv[1]
+    packages, types, order = load()
+    check_descriptions(packages)
+
+    units = {name: Unit(types) for name in ("core", "groups", "machinery", "index")}
     for package in packages.values():
         unit = "core" if package.name == "core/v1" else "groups" if package.resources else "machinery"
         for named in package.types:
@@ -580,6 +616,8 @@ def main():
     write(os.path.join(out, "catalog.inc"), "\n".join(header))
     for name, unit in units.items():
         write(os.path.join(out, f"catalog_{name}.cc"), HEAD + "\n".join(unit.lines) + "\n" + TAIL)
+    write(os.path.join(out, "descriptions.txt"), "".join(
+        line + "\n" for named in ordered for line in (named.description, *(field.description for field in named.fields))))
 
 
 if __name__ == "__main__":

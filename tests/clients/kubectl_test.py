@@ -202,6 +202,7 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
         shown = self.k("explain", "deployment.spec.strategy")
         self.assertIn("FIELD: strategy", shown)
         self.assertIn("rollingUpdate", shown)
+        self.assertIn("`Recreate` stops all old pods", " ".join(shown.split()))
 
     def test_api_resources_and_versions(self):
         shown = self.kubectl.run("api-resources")

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "types/descriptions.h"
+
 namespace holdfast::types {
 namespace {
 
@@ -249,6 +251,43 @@ TEST(Catalog, SubresourcesHaveTheirBodyKinds) {
   const Subresource& status = deployments->subresources[1];
   EXPECT_EQ(status.group, "");
   EXPECT_EQ(status.kind, "Deployment");
+}
+
+TEST(Descriptions, BelongToEveryTypeAndField) {
+  const std::shared_ptr<const Descriptions> all = Descriptions::get();
+  EXPECT_EQ(Descriptions::get(), all);
+  for (const Type* type : builtin_types()) {
+    EXPECT_FALSE(all->of(*type).empty()) << type->name;
+    for (const Field& field : type->fields) EXPECT_EQ(all->of(field).empty(), field.inlined) << type->name;
+    for (const Field* member : type->members) EXPECT_FALSE(all->of(*member).empty()) << type->name << member->name;
+  }
+  const Type& spec = *find_type("apps/v1.DeploymentSpec");
+  EXPECT_TRUE(all->of(spec).starts_with("What a Deployment runs")) << all->of(spec);
+  EXPECT_TRUE(all->of(*find_member(spec, "replicas")).starts_with("Number of pods to keep running. Default 1."));
+  EXPECT_TRUE(all->of(*find_member(*find_type("core/v1.Volume"), "emptyDir")).starts_with("Directory that is empty"));
+  const Type unknown{.shape = Shape::Struct, .name = "core/v1.Pod"};
+  EXPECT_EQ(all->of(unknown), "");
+  const Field own{.name = "spec", .type = &unknown};
+  EXPECT_EQ(all->of(own), "");
+}
+
+TEST(Descriptions, StateDefaults) {
+  struct Case {
+    std::string_view text, want;
+  };
+  constexpr Case kCases[] = {
+      {"Number of pods. Default 1. More.", "1"},
+      {"Default `Always`.", "Always"},
+      {"Share of pods. Default 25%.", "25%"},
+      {"Ratio. Default 0.5.", "0.5"},
+      {"Mode. Default 420, which is 0644.", ""},
+      {"Default `None`, or `All` for others. Default 3.", "3"},
+      {"No default. The Default `x`.", ""},
+      {"Default", ""},
+      {"Default `", ""},
+      {"", ""},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(stated_default(c.text), c.want) << c.text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "openapi/model.h"
+#include "types/descriptions.h"
 
 namespace holdfast::openapi {
 namespace {
@@ -23,6 +24,7 @@ struct Writer {
   std::string_view group, version;
   std::set<std::string> wanted;          // Referenced but not written yet.
   std::map<std::string, Value> written;  // By name.
+  std::shared_ptr<const types::Descriptions> descriptions = types::Descriptions::get();
 
   std::string_view prefix() const { return form == Form::V3 ? "#/components/schemas/" : "#/definitions/"; }
   bool v3() const { return form == Form::V3; }
@@ -187,11 +189,11 @@ struct Writer {
       if (default_value == nullptr && always_printed && type.shape != Shape::Struct) default_value = zero_default(type);
     }
     MapBuilder schema(arena);
-    if (!field.description.empty()) schema.add("description", Value::string(field.description));
+    const std::string_view description = descriptions->of(field);
+    if (!description.empty()) schema.add("description", text(description));
     if (is_reference(type)) {
       if (default_value != nullptr) schema.add("default", *default_value);
-      add_reference(schema, type.openapi_name,
-                    default_value == nullptr && extra.count() == 0 && field.description.empty());
+      add_reference(schema, type.openapi_name, default_value == nullptr && extra.count() == 0 && description.empty());
     } else {
       const bool of_elements = type.shape == Shape::List || type.shape == Shape::Map;
       add_inline(schema, type, field.enum_values);
@@ -280,7 +282,7 @@ struct Writer {
 
   Value schema_of(const Type& type) {
     MapBuilder schema(arena);
-    if (!type.description.empty()) schema.add("description", Value::string(type.description));
+    if (const std::string_view own = descriptions->of(type); !own.empty()) schema.add("description", text(own));
     switch (type.shape) {
       case Shape::Struct: {
         schema.add("type", Value::string("object"));
@@ -422,8 +424,9 @@ struct Writer {
     }
     if (v3() && is_true(schema, "x-kubernetes-int-or-string")) add_alternatives(result);
     if (embedded) {
-      properties.insert_or_assign("apiVersion", type_property("The version of this representation of the object."));
-      properties.insert_or_assign("kind", type_property("The kind of the object."));
+      properties.insert_or_assign("apiVersion",
+                                  type_property("API group and version of the object, such as `example.com/v1`."));
+      properties.insert_or_assign("kind", type_property("Kind of the object; cannot be changed."));
       properties.insert_or_assign("metadata", metadata_property());
       for (const std::string_view name : {"kind", "apiVersion"}) {
         if (std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
@@ -462,7 +465,9 @@ struct Writer {
 
   Value metadata_property() {
     MapBuilder metadata(arena);
-    metadata.add("description", Value::string("What every object has: name, labels, owners."));
+    // kubectl's conformance tests look for the first three words.
+    metadata.add("description", Value::string("Standard object's metadata: name, labels, annotations, owners and field "
+                                              "managers."));
     add_reference(metadata, std::string(kMeta) + "ObjectMeta", false);
     return metadata.build();
   }
@@ -482,8 +487,9 @@ struct Writer {
     if (const Value* declared = schema.find("properties"); declared != nullptr && declared->is_map()) {
       for (const Member& member : declared->members()) properties.insert_or_assign(member.key, member.value);
     }
-    properties.insert_or_assign("apiVersion", type_property("The version of this representation of the object."));
-    properties.insert_or_assign("kind", type_property("The kind of the object."));
+    properties.insert_or_assign("apiVersion",
+                                type_property("API group and version of the object, such as `example.com/v1`."));
+    properties.insert_or_assign("kind", type_property("Kind of the object; cannot be changed."));
     properties.insert_or_assign("metadata", metadata_property());
     MapBuilder all(arena);
     for (const auto& [name, property] : properties) all.add(name, property);
@@ -514,11 +520,11 @@ struct Writer {
     MapBuilder items(arena), metadata(arena), properties(arena), schema(arena);
     items.add("type", Value::string("array"));
     items.add("items", reference(item_name));
-    metadata.add("description", Value::string("What every list has: its revision and where to go on."));
+    metadata.add("description", Value::string("Resource version and continue token of the list."));
     add_reference(metadata, std::string(kMeta) + "ListMeta", false);
-    properties.add("apiVersion", type_property("The version of this representation of the list."));
+    properties.add("apiVersion", type_property("API group and version of the list, such as `example.com/v1`."));
     properties.add("items", items.build());
-    properties.add("kind", type_property("The kind of the list."));
+    properties.add("kind", type_property("Kind of the list."));
     properties.add("metadata", metadata.build());
     schema.add("type", Value::string("object"));
     static constexpr std::string_view kItems[] = {"items"};
