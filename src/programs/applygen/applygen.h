@@ -29,11 +29,13 @@ struct Field {
   std::string json_name;
   Shape shape;
   std::string default_text;  // C++ literal of the declared default of a list key; empty if there is none.
+  std::string description;   // Becomes a comment.
 };
 
 struct Struct {
   std::string name;
   std::vector<Field> fields;
+  std::string description;  // Becomes a comment.
 
   // Kinds only.
   std::string group, version, plural;  // `name` is the kind.

@@ -52,6 +52,8 @@ TEST(Catalog, KindsHaveBuilders) {
   EXPECT_THAT(text, HasSubstr("unset_node_selector_key(std::string_view key)"));
   EXPECT_THAT(text, HasSubstr("extract_pod("));
   EXPECT_THAT(text, Not(HasSubstr("managed_fields")));
+  EXPECT_THAT(text, HasSubstr("\n// What a pod runs, where, and how.\nclass PodSpec : "));
+  EXPECT_THAT(text, HasSubstr("\n  // Node that the pod runs on, set by the scheduler."));
   ASSERT_NE(find(packages, "apiextensions_v1"), nullptr);  // Its schemas are recursive.
 }
 
@@ -74,7 +76,7 @@ spec:
           spec:
             type: object
             properties:
-              size: {type: integer, format: int32}
+              size: {type: integer, format: int32, description: "Number of\n\nparts, as in C:\\\\"}
               limit: {x-kubernetes-int-or-string: true}
               colors: {type: array, items: {type: string}}
               tags: {type: object, additionalProperties: {type: string}}
@@ -103,7 +105,7 @@ TEST(Crd, GeneratesOneHeaderPerServedVersion) {
   const std::string text = header_of(packages->front(), "holdfast/");
   EXPECT_THAT(text, HasSubstr("#include \"holdfast/client/apply.h\""));
   EXPECT_THAT(text, HasSubstr("class Widget : public apply::Kind<Widget> {"));
-  EXPECT_THAT(text, HasSubstr("WidgetSpec& with_size(int32_t value)"));
+  EXPECT_THAT(text, HasSubstr("\n  // Number of parts, as in C:\n  WidgetSpec& with_size(int32_t value)"));
   EXPECT_THAT(text, HasSubstr("WidgetSpec& with_limit(const apply::IntOrString& value)"));
   EXPECT_THAT(text, HasSubstr("WidgetSpec& with_colors(std::initializer_list<std::string_view> values)"));
   EXPECT_THAT(text, HasSubstr("WidgetSpec& with_tags(std::string_view key, std::string_view value)"));

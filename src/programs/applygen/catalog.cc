@@ -4,6 +4,7 @@
 #include "applygen/applygen.h"
 #include "applygen/literal.h"
 #include "base/ascii.h"
+#include "types/descriptions.h"
 #include "types/types.h"
 
 namespace holdfast::applygen {
@@ -67,14 +68,16 @@ Shape shape_of(const types::Type& type) {
   return shape;
 }
 
-Struct struct_of(const types::Type& type) {
+Struct struct_of(const types::Type& type, const types::Descriptions& descriptions) {
   Struct made;
   made.name = split_name(type.name).second;
+  made.description = descriptions.of(type);
   for (const types::Field* member : type.members) {
     // Fields behind a feature gate are left out, as is the field that only the server writes.
     if (member->gate != Gate::kCount || member->name == "managedFields") continue;
     made.fields.push_back({std::string(member->name), shape_of(*member->type),
-                           member->default_value == nullptr ? "" : literal_of(*member->default_value)});
+                           member->default_value == nullptr ? "" : literal_of(*member->default_value),
+                           std::string(descriptions.of(*member))});
   }
   return made;
 }
@@ -84,6 +87,7 @@ Struct struct_of(const types::Type& type) {
 std::vector<Package> packages_of_catalog() {
   std::map<std::string, Package> packages;
   std::set<const types::Type*> done;
+  const std::shared_ptr<const types::Descriptions> descriptions = types::Descriptions::get();
   // Adds everything reachable from a kind that can be applied.
   auto add = [&](const auto& self, const types::Type& type) -> void {
     if (type.element != nullptr) self(self, *type.element);
@@ -91,7 +95,7 @@ std::vector<Package> packages_of_catalog() {
     for (const types::Field* member : type.members) self(self, *member->type);
     const std::string package = split_name(type.name).first;
     packages[package].name = package;
-    packages[package].structs.push_back(struct_of(type));
+    packages[package].structs.push_back(struct_of(type, *descriptions));
   };
   for (const types::Resource& resource : types::builtin_resources()) {
     const types::Type* type = resource.type;

@@ -231,11 +231,37 @@ class Writer {
     }
   }
 
+  // `description` as comment lines. It may come from any server: whatever it contains remains part of the comment.
+  static std::string comment(std::string_view description, const std::string& indent) {
+    std::string text, line;
+    const auto end_line = [&] {
+      while (line.ends_with('\\')) line.pop_back();  // Would continue the comment on the next line.
+      if (!line.empty()) text += indent + "//" + line + "\n";
+      line.clear();
+    };
+    const auto is_separator = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; };
+    for (size_t at = 0; at < description.size();) {
+      if (is_separator(description[at])) {
+        ++at;
+        continue;
+      }
+      size_t end = at;
+      while (end < description.size() && !is_separator(description[end])) ++end;
+      const std::string_view word = description.substr(at, end - at);
+      if (indent.size() + 2 + line.size() + 1 + word.size() > kColumns) end_line();
+      (line += ' ') += word;
+      at = end;
+    }
+    end_line();
+    return text;
+  }
+
   void write_class(const Struct& made) {
     const std::string base = made.is_kind ? "apply::Kind" : "apply::Struct";
-    std::string text = "class " + made.name;
+    std::string text = comment(made.description, "");
+    const std::string head = "class " + made.name;
     const std::string derived = ": public " + base + "<" + made.name + "> {\n";
-    text += (text.size() + derived.size() <= kColumns ? " " : "\n    ") + derived + " public:\n";
+    text += head + (head.size() + derived.size() <= kColumns ? " " : "\n    ") + derived + " public:\n";
     if (made.is_kind) {
       const std::string api_version = api_version_of(made.group, made.version);
       text += "  static constexpr std::string_view kGroup = \"" + made.group + "\";\n";
@@ -269,6 +295,9 @@ class Writer {
       const bool identity =
           field.json_name == "apiVersion" || field.json_name == "kind" || field.json_name == "metadata";
       if (made.is_kind && identity) continue;
+      if (const std::string lines = comment(field.description, "  "); !lines.empty()) {
+        text += (text.ends_with("\n\n") ? "" : "\n") + lines;
+      }
       for (Function& function : functions_of(field)) {
         while (!names.insert(function.name).second) function.name += "_";
         const std::string statement = "return " + function.result + ";";

@@ -48,9 +48,11 @@ class Reader {
     if (!names_.insert(name).second) return;
     Struct made;
     made.name = name;
+    made.description = schema.text_at("description");
     for (const Member& property : schema.members_at("properties")) {
       Field field;
       field.json_name = property.key;
+      field.description = property.value.text_at("description");
       field.shape = shape_of(property.value, name + capitalized(property.key));
       if (const Value* declared = property.value.find("default")) field.default_text = literal_of(*declared);
       made.fields.push_back(std::move(field));
