@@ -147,9 +147,9 @@ def beside_kubectl(shell):
                       ("wait", "--for=delete", "configmap/nope"), ("wait", "--for=create", "configmap/thing"), ("wait", "--for=condition=x", "configmap/nope")):
         same(*arguments)
     for path in ("pods.spec.containers", "pods.spec.restartPolicy", "pods.spec.nope", "configmaps.data", "hpa", "services.spec.ports", "crd.spec.versions"):
-        same("explain", path)
+        same("explain", path, "--output=plaintext")
     for kind in kinds:
-        same("explain", kind.split(".")[0], "--recursive")
+        same("explain", kind.split(".")[0], "--recursive", "--output=plaintext")
     # kubectl needs flags for server-side apply and its manager.
     manager = ("--server-side", "--field-manager=same")
     changed = shell.file("changed.yaml", configmap("thing", {"a": "c"}))

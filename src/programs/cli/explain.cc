@@ -1,4 +1,5 @@
-// `holdfast explain`: the fields of a kind, from the server's OpenAPI v3 documents, in the layout of kubectl explain.
+// `holdfast explain`: the fields of a kind, from the server's OpenAPI v3 documents, in the layout of kubectl explain
+// with two more columns: how apply merges each field, and what becomes of it when an apply unsets it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "cli/session.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
+#include "types/descriptions.h"
 
 namespace holdfast::cli {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 struct ExplainFlags {
   ConnectionFlags connection;
   std::string path, api_version;
+  std::string output = "columns";
   bool recursive = false;
 };
 
@@ -63,34 +66,55 @@ std::string wrapped(std::string_view text, size_t width) {
   return out;
 }
 
+// Where a schema occurs in an object.
+struct Place {
+  enum class Level : uint8_t { Object, Metadata, Below };
+  Level level = Level::Object;
+  std::string_view name;             // Of the schema, if it is one of the document's.
+  std::span<const Value> keys = {};  // Of the keyed list that it is an item of.
+  bool in_atomic = false;            // Inside something that has one owner.
+};
+
+// A field in a list of fields.
+struct Row {
+  std::string text, merge, unset;
+  std::string below;  // Its values and its description: whole lines.
+};
+
 class Explainer {
  public:
-  explicit Explainer(const Value& document) : document_(document) {}
+  Explainer(const Value& document, bool columns) : document_(document), columns_(columns) {}
 
   // The text below the header; empty if the schema has no such field.
-  std::string explain(const Value& schema, std::span<const std::string_view> fields, bool recursive) {
-    const Value& here = resolved(schema);
+  std::string explain(const Value& schema, Place place, std::span<const std::string_view> fields, bool recursive) {
+    const Value& here = resolved(schema, place);
     if (fields.empty()) {
       std::string text = description(here);
       std::string out = "DESCRIPTION:\n" + indented(wrapped(text.empty() ? "<empty>" : text, 76), 4) + "\n";
       std::set<std::string_view> seen;
-      const std::string list = field_list(here, 1, recursive, seen);
-      return list.empty() ? out : out + "FIELDS:\n" + list;
+      std::vector<Row> rows;
+      add_fields(here, place, 1, recursive, seen, rows);
+      return rows.empty() ? out : out + list_of(rows);
     }
     if (const Value* property = here.get("properties", fields[0])) {
       std::string out;
       if (fields.size() == 1) {
-        out = "FIELD: " + std::string(fields[0]) + " <" + type_of(*property) + ">\n" + long_enum(*property) + "\n\n";
+        out = "FIELD: " + std::string(fields[0]) + " <" + type_of(*property) + ">\n";
+        if (columns_) {
+          out += "MERGE: " + merge_of(*property, place) + "\n";
+          out += "UNSET: " + unset_of(fields[0], *property, place, is_required(here, fields[0])) + "\n";
+        }
+        out += long_enum(*property) + "\n\n";
       }
-      const std::string below = explain(*property, fields.subspan(1), recursive);
-      return below.empty() ? "" : out + below;
+      const std::string inner = explain(*property, inside(place, fields[0], *property), fields.subspan(1), recursive);
+      return inner.empty() ? "" : out + inner;
     }
     for (const std::string_view inner : {"items", "additionalProperties"}) {
       const Value* found = here.find(inner);
-      if (found != nullptr && found->is_map()) return explain(*found, fields, recursive);
+      if (found != nullptr && found->is_map()) return explain(*found, place, fields, recursive);
     }
     for (const Value& part : here.items_at("allOf")) {
-      std::string out = explain(part, fields, recursive);
+      std::string out = explain(part, place, fields, recursive);
       if (!out.empty()) return out;
     }
     return "";
@@ -98,10 +122,117 @@ class Explainer {
 
  private:
   const Value& resolved(const Value& schema) const {
-    const std::string_view ref = schema.text_at("$ref");
-    const Value* found = ref.empty() ? nullptr : document_.get("components", "schemas", ref.substr(ref.rfind('/') + 1));
-    return found == nullptr ? schema : *found;
+    Place place;
+    return resolved(schema, place);
   }
+  const Value& resolved(const Value& schema, Place& place) const {
+    const std::string_view ref = schema.text_at("$ref");
+    if (ref.empty()) return schema;
+    const std::string_view name = ref.substr(ref.rfind('/') + 1);
+    const Value* found = document_.get("components", "schemas", name);
+    if (found == nullptr) return schema;
+    place.name = name;
+    return *found;
+  }
+
+  // --- How a field merges ---
+
+  // Where the schema itself is, behind references, which are in an allOf if there is something next to them.
+  const Value& behind(const Value& schema) const {
+    const Value& here = resolved(schema);
+    const std::span<const Value> parts = here.items_at("allOf");
+    return parts.size() == 1 && !here.has("properties") ? resolved(parts[0]) : here;
+  }
+
+  std::string merge_of(const Value& property, const Place& place) const {
+    if (place.in_atomic) return "in atomic";
+    const Value& here = behind(property);
+    if (property.has("items")) {
+      const std::string_view kind = property.text_at("x-kubernetes-list-type");
+      if (kind == "set") return "set";
+      if (kind != "map") return "atomic";
+      std::string keys;
+      for (const Value& key : property.items_at("x-kubernetes-list-map-keys")) {
+        if (key.is_string()) (keys += keys.empty() ? "" : ", ") += key.as_string();
+      }
+      return "keyed by " + keys;
+    }
+    if (here.text_at("type") != "object") return "value";
+    std::string_view kind = property.text_at("x-kubernetes-map-type");
+    if (kind.empty()) kind = here.text_at("x-kubernetes-map-type");
+    if (kind == "atomic") return "atomic";
+    return here.has("properties") ? "by field" : "by key";
+  }
+
+  // What becomes of a field that an apply unsets.
+  std::string unset_of(std::string_view name, const Value& property, const Place& place, bool required) const {
+    if (place.in_atomic) return "-";
+    if (is_fixed(name, place)) return "refused";
+    for (const Value& key : place.keys) {
+      if (key.is_string() && key.as_string() == name) return "key";
+    }
+    std::string stated;  // A default of a built-in kind that is not in the document.
+    if (const types::Type* type = place.name.empty() ? nullptr : types::find_type_by_openapi_name(place.name)) {
+      if (const types::Field* field = types::find_member(*type, name)) {
+        stated = types::stated_default(descriptions_->of(*field));
+        // Lists that are always written become null, which validation may accept.
+        if (stated.empty() && required && field->type->shape == types::Shape::List) return "empty";
+      }
+    }
+    if (!stated.empty()) return "default " + stated;
+    const Value* declared = property.find("default");
+    const bool empty = declared != nullptr && ((declared->is_map() && declared->count() == 0) ||
+                                               (declared->is_string() && declared->as_string().empty()));
+    if (required && (declared == nullptr || empty)) return "required";
+    if (declared == nullptr) return "removed";
+    if (declared->is_map() && empty) return "defaults";
+    return "default " +
+           (declared->is_string() && !empty ? std::string(declared->as_string()) : codec::encode_json(*declared));
+  }
+
+  // Fields that identify the object, or that only the server sets (docs/unsetting-fields.md).
+  static bool is_fixed(std::string_view name, const Place& place) {
+    static constexpr std::string_view kOfObject[] = {"apiVersion", "kind", "metadata"};
+    static constexpr std::string_view kOfMetadata[] = {"name",
+                                                       "namespace",
+                                                       "managedFields",
+                                                       "uid",
+                                                       "resourceVersion",
+                                                       "generation",
+                                                       "creationTimestamp",
+                                                       "deletionTimestamp",
+                                                       "deletionGracePeriodSeconds",
+                                                       "selfLink"};
+    const auto is_in = [&](std::span<const std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (place.level == Place::Level::Object) return is_in(kOfObject);
+    return place.level == Place::Level::Metadata && is_in(kOfMetadata);
+  }
+
+  // The place of what is in a field: for a list or map, of its elements.
+  Place inside(const Place& place, std::string_view name, const Value& property) const {
+    Place made;
+    const bool metadata = place.level == Place::Level::Object && name == "metadata";
+    made.level = metadata ? Place::Level::Metadata : Place::Level::Below;
+    const std::string merge = merge_of(property, place);
+    made.in_atomic = merge == "atomic" || merge == "in atomic";
+    for (const std::string_view inner : {"items", "additionalProperties"}) {
+      const Value* element = property.find(inner);
+      made.in_atomic |= element != nullptr && behind(*element).text_at("x-kubernetes-map-type") == "atomic";
+    }
+    if (property.text_at("x-kubernetes-list-type") == "map")
+      made.keys = property.items_at("x-kubernetes-list-map-keys");
+    return made;
+  }
+
+  static bool is_required(const Value& schema, std::string_view name) {
+    const std::span<const Value> required = schema.items_at("required");
+    return std::any_of(required.begin(), required.end(),
+                       [&](const Value& one) { return one.is_string() && one.as_string() == name; });
+  }
+
+  // --- Texts ---
 
   // Its own description, followed by those of allOf, items and additionalProperties.
   std::string description(const Value& schema) const {
@@ -156,47 +287,71 @@ class Explainer {
   }
 
   // `seen`: references on the current path; recursion ends at a schema that contains itself.
-  std::string field_list(const Value& schema, size_t level, bool recursive, std::set<std::string_view> seen) const {
+  void add_fields(const Value& schema, Place place, size_t level, bool recursive, std::set<std::string_view> seen,
+                  std::vector<Row>& rows) const {
     const std::string_view ref = schema.text_at("$ref");
-    if (!ref.empty() && !seen.insert(ref).second) return "";
-    const Value& here = resolved(schema);
-    std::string out;
+    if (!ref.empty() && !seen.insert(ref).second) return;
+    const Value& here = resolved(schema, place);
     std::vector<const Member*> members;
     for (const Member& member : here.members_at("properties")) members.push_back(&member);
     std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) { return a->key < b->key; });
-    const std::span<const Value> required = here.items_at("required");
     for (const Member* member : members) {
       const size_t indent = level * 2;
-      out += std::string(indent, ' ') + std::string(member->key) + "\t<" + type_of(member->value) + ">";
-      const bool needed = std::any_of(required.begin(), required.end(), [&](const Value& name) {
-        return name.is_string() && name.as_string() == member->key;
-      });
-      if (needed) out += " -required-";
-      out += short_enum(member->value, indent) + "\n";
-      if (recursive) {
-        out += field_list(member->value, level + 1, true, seen);
-        continue;
+      const bool needed = is_required(here, member->key);
+      Row row;
+      row.text = std::string(indent, ' ') + std::string(member->key) + (columns_ ? " <" : "\t<") +
+                 type_of(member->value) + ">" + (needed ? " -required-" : "");
+      if (columns_) {
+        row.merge = merge_of(member->value, place);
+        row.unset = unset_of(member->key, member->value, place, needed);
       }
-      const std::string_view text = member->value.text_at("description");
-      out += indented(wrapped(text.empty() ? "<no description>" : text, 78 - indent), indent + 2) + "\n\n";
+      row.below = short_enum(member->value, indent) + "\n";
+      if (!recursive) {
+        const std::string_view text = member->value.text_at("description");
+        row.below += indented(wrapped(text.empty() ? "<no description>" : text, 78 - indent), indent + 2) + "\n\n";
+      }
+      rows.push_back(std::move(row));
+      if (recursive) add_fields(member->value, inside(place, member->key, member->value), level + 1, true, seen, rows);
     }
-    for (const Value& part : here.items_at("allOf")) out += field_list(part, level, recursive, seen);
+    for (const Value& part : here.items_at("allOf")) add_fields(part, place, level, recursive, seen, rows);
     for (const std::string_view inner : {"items", "additionalProperties"}) {
       const Value* found = here.find(inner);
-      if (found != nullptr && found->is_map()) out += field_list(*found, level, recursive, seen);
+      if (found != nullptr && found->is_map()) add_fields(*found, place, level, recursive, seen, rows);
     }
+  }
+
+  std::string list_of(const std::vector<Row>& rows) const {
+    std::string out = "FIELDS:";
+    if (!columns_) {
+      out += '\n';
+      for (const Row& row : rows) out += row.text + row.below;
+      return out;
+    }
+    constexpr size_t kWidest = 60;  // Longer texts push the columns of their own line to the right.
+    size_t texts = 0, merges = 0;
+    for (const Row& row : rows) {
+      texts = std::max(texts, std::min(shown_width(row.text), kWidest));
+      merges = std::max(merges, shown_width(row.merge));
+    }
+    const auto line = [&](std::string_view text, std::string_view merge, std::string_view unset) {
+      return padded(text, texts) + "  " + padded(merge, merges) + "  " + std::string(unset);
+    };
+    out = line(out, "MERGE", "UNSET") + "\n";
+    for (const Row& row : rows) out += line(row.text, row.merge, row.unset) + row.below;
     return out;
   }
 
   const Value& document_;
+  const bool columns_;
+  const std::shared_ptr<const types::Descriptions> descriptions_ = types::Descriptions::get();
 };
 
-const Value* schema_of(const Value& document, const client::Resource& resource) {
+const Member* schema_of(const Value& document, const client::Resource& resource) {
   for (const Member& schema : document.members_at("components", "schemas")) {
     for (const Value& kind : schema.value.items_at("x-kubernetes-group-version-kind")) {
       if (kind.text_at("group") == resource.group && kind.text_at("version") == resource.version &&
           kind.text_at("kind") == resource.kind) {
-        return &schema.value;
+        return &schema;
       }
     }
   }
@@ -219,9 +374,11 @@ int explain(const ExplainFlags& flags) {
   if (!text) return fail_with(*session, text.error());
   Result<codec::Document> document = codec::parse_json(std::move(*text));
   if (!document) return fail_with(*session, document.error());
-  const Value* schema = schema_of(document->root(), *resource);
+  const Member* schema = schema_of(document->root(), *resource);
   if (schema == nullptr) return fail((resource->kind + " is not in the server's OpenAPI documents").c_str());
-  const std::string body = Explainer(document->root()).explain(*schema, fields, flags.recursive);
+  const Place place{.name = schema->key};
+  const std::string body =
+      Explainer(document->root(), flags.output == "columns").explain(schema->value, place, fields, flags.recursive);
   if (!resource->group.empty()) printf("GROUP:      %s\n", resource->group.c_str());
   printf("KIND:       %s\nVERSION:    %s\n\n", resource->kind.c_str(), resource->version.c_str());
   if (body.empty()) {
@@ -240,6 +397,10 @@ Command add_explain(CLI::App& app) {
   CLI::App* c = app.add_subcommand("explain", "Describe the fields of a kind");
   c->add_option("KIND.FIELD", flags->path, "Kind, and the path of a field: pods.spec.containers")->required();
   c->add_flag("--recursive", flags->recursive, "List all fields below, without descriptions");
+  c->add_option("-o,--output", flags->output,
+                "columns: with columns for how a field merges and what unsetting does; plaintext: as kubectl")
+      ->check(CLI::IsMember({"columns", "plaintext"}))
+      ->capture_default_str();
   c->add_option("--api-version", flags->api_version, "Version of the kind, such as apps/v1");
   add_connection_flags(*c, flags->connection);
   c->footer("\nExamples:\n  holdfast explain pods.spec.containers\n  holdfast explain deployment --recursive");
