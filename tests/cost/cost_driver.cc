@@ -96,7 +96,8 @@ void validate(Arena& arena, const types::Resource& resource, const Value& tree) 
   (void)kinds::validate_update(context, kinds::Endpoint::Main, object, object);
   if (kinds::rules_of(resource).has_status)
     (void)kinds::validate_update(context, kinds::Endpoint::Status, object, object);
-  (void)kinds::warnings(context, object, nullptr);
+  Warnings warnings;
+  kinds::add_warnings(context, object, nullptr, kinds::Endpoint::Main, warnings);
 }
 void validate(std::string_view group, std::string_view version, std::string_view kind, const std::string& text) {
   Arena arena;

@@ -130,16 +130,15 @@ const cel::SchemaRules* LazyRules::get() const {
   return rules_.get();
 }
 
-std::vector<std::string> rule_warnings(const Version& version, const Value& object, const Value& old) {
+void add_rule_warnings(const Version& version, const Value& object, const Value& old, Warnings& warnings) {
   const cel::SchemaRules* rules = version.rules == nullptr ? nullptr : version.rules->get();
-  if (rules == nullptr) return {};
-  std::vector<std::string> warnings;
+  if (rules == nullptr) return;
   Arena arena;
   int64_t budget = cel::kRuntimeBudget;
   for (const SchemaRules::Failure& failure : rules->validate(arena, object, &old, budget, true)) {
-    if (failure.ratcheted) warnings.push_back(failure.text());
+    if (warnings.full()) return;
+    if (failure.ratcheted) warnings.add(failure.text());
   }
-  return warnings;
 }
 
 void run_rules(const Version& version, const Value& object, const Value* old, FieldErrors& errors) {

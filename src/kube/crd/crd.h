@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/warnings.h"
 #include "kinds/kinds.h"
 #include "schema/schema.h"
 #include "types/types.h"
@@ -31,8 +32,8 @@ namespace holdfast::crd {
 // 422 with all causes, including those of the metadata. `old` is null for a create.
 Result<Unit> validate_definition(const Value& definition, const Value* old);
 Result<Unit> validate_definition_status(const Value& next, const Value& old);
-// Warning header texts: unrecognized formats; on update only new ones.
-std::vector<std::string> definition_warnings(const Value& definition, const Value* old);
+// Warns about unrecognized formats; on update only about new ones.
+void add_definition_warnings(const Value& definition, const Value* old, Warnings& warnings);
 
 // Converts to the version stored by kube-apiserver (v1beta1), and back from any stored version.
 Value stored_definition(Arena& arena, const Value& definition);
@@ -127,9 +128,9 @@ class Definition {
 Result<Unit> validate_object(const Version& version, const Value& object, const Value* old);
 // Same for a write through /status: only status is validated.
 Result<Unit> validate_object_status(const Version& version, const Value& object, const Value& old);
-// Warnings for CEL rules that fail on unchanged parts of a valid object. Evaluates the rules again, which is cheap
+// Warns about CEL rules that fail on unchanged parts of a valid object. Evaluates the rules again, which is cheap
 // compared with the write itself.
-std::vector<std::string> rule_warnings(const Version& version, const Value& object, const Value& old);
+void add_rule_warnings(const Version& version, const Value& object, const Value& old, Warnings& warnings);
 
 // The autoscaling/v1 Scale of a custom resource. Error (no reason, 500) if spec.replicas is absent.
 Result<Value> scale_of(Arena& arena, const ScalePaths& paths, const Value& object);

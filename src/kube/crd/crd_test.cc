@@ -119,11 +119,13 @@ TEST_F(CrdTest, RuleFailingOnUnchangedValueWarns) {
       R"({"type":"object","properties":{"spec":{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer",)"
       R"("x-kubernetes-validations":[{"rule":"self < 5","message":"m is too large"}]}},)"
       R"("x-kubernetes-validations":[{"rule":"self.n < 9"}]}}})"));
+  using Texts = std::vector<std::string>;
   const auto warnings = [&](const std::string& spec, const std::string& old_spec) {
     const std::string head = R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t"},"spec":)";
-    return rule_warnings(made->versions()[0], parse(head + spec + "}"), parse(head + old_spec + "}"));
+    Warnings found;
+    add_rule_warnings(made->versions()[0], parse(head + spec + "}"), parse(head + old_spec + "}"), found);
+    return Texts(found.texts().begin(), found.texts().end());
   };
-  using Texts = std::vector<std::string>;
   EXPECT_EQ(warnings(R"({"n":1,"m":7})", R"({"n":2,"m":7})"), Texts({"spec.m: Invalid value: 7: m is too large"}));
   EXPECT_EQ(warnings(R"({"n":1,"m":3})", R"({"n":2,"m":3})"), Texts());
   // For a changed value it is an error, not a warning.

@@ -705,15 +705,12 @@ Result<Unit> validate_definition_status(const Value& next, const Value& old) {
   return Unit{};
 }
 
-std::vector<std::string> definition_warnings(const Value& definition, const Value* old) {
+void add_definition_warnings(const Value& definition, const Value* old, Warnings& warnings) {
   std::set<std::string> formats = unknown_formats(definition);
   if (old != nullptr) {
     for (const std::string& known : unknown_formats(*old)) formats.erase(known);
   }
-  std::vector<std::string> warnings;
-  warnings.reserve(formats.size());
-  for (const std::string& format : formats) warnings.push_back("unrecognized format " + go_quote(format));
-  return warnings;
+  for (const std::string& format : formats) warnings.add("unrecognized format " + go_quote(format));
 }
 
 }  // namespace holdfast::crd

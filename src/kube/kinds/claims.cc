@@ -416,21 +416,21 @@ void validate_volume_update(Context& context, const Value& next, const Value& ol
   }
 }
 
-void warn_claim(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_claim(Context&, const Value& object, const Value*, Warnings& texts) {
   if (object.get("metadata", "annotations", kClassAnnotation) != nullptr) {
-    texts.push_back("metadata.annotations[" + std::string(kClassAnnotation) +
-                    "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
+    texts.add("metadata.annotations[" + std::string(kClassAnnotation) +
+              "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
   }
   warn_about_claim(sub(object, "spec"), Path("spec"), texts);
 }
 
-void warn_volume(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_volume(Context&, const Value& object, const Value*, Warnings& texts) {
   if (object.get("metadata", "annotations", kClassAnnotation) != nullptr) {
-    texts.push_back("metadata.annotations[" + std::string(kClassAnnotation) +
-                    "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
+    texts.add("metadata.annotations[" + std::string(kClassAnnotation) +
+              "]: deprecated since v1.8; use \"storageClassName\" attribute instead");
   }
   if (object.get("metadata", "annotations", "volume.beta.kubernetes.io/mount-options") != nullptr) {
-    texts.push_back(
+    texts.add(
         "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use \"mountOptions\" "
         "attribute instead");
   }
@@ -441,7 +441,7 @@ void warn_volume(Context&, const Value& object, const Value*, std::vector<std::s
     warn_about_node_term(terms[i], LabelValues::Ignored, required.item("nodeSelectorTerms", i), texts);
   }
   if (spec.text_at("persistentVolumeReclaimPolicy") == "Recycle") {
-    texts.push_back(
+    texts.add(
         "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
         "approach "
         "is to use dynamic provisioning.");
@@ -458,7 +458,7 @@ void warn_volume(Context&, const Value& object, const Value*, std::vector<std::s
       {"rbd", "spec.rbd: deprecated in v1.28, non-functional in v1.31+"},
   };
   for (const Old& old : kOld) {
-    if (is_set(spec, old.source)) texts.emplace_back(old.text);
+    if (is_set(spec, old.source)) texts.add(old.text);
   }
 }
 

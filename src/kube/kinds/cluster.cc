@@ -226,10 +226,10 @@ void validate_node_update(Context& context, const Value& next, const Value& old,
   validate_node_status(context, next, old, errors);
 }
 
-void warn_node(Context&, const Value& node, const Value*, std::vector<std::string>& texts) {
-  if (is_set(sub(node, "spec"), "configSource")) texts.push_back("spec.configSource: the feature is removed");
+void warn_node(Context&, const Value& node, const Value*, Warnings& texts) {
+  if (is_set(sub(node, "spec"), "configSource")) texts.add("spec.configSource: the feature is removed");
   if (!node.text_at("spec", "externalID").empty()) {
-    texts.push_back("spec.externalID: this field is deprecated, and is unused by Kubernetes");
+    texts.add("spec.externalID: this field is deprecated, and is unused by Kubernetes");
   }
   const Path at("spec");
   const std::span<const Value> networks = node.items_at("spec", "podCIDRs");
@@ -240,11 +240,11 @@ void warn_node(Context&, const Value& node, const Value*, std::vector<std::strin
 
 constexpr std::string_view kMountable = "kubernetes.io/enforce-mountable-secrets";
 
-void warn_service_account(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_service_account(Context&, const Value& object, const Value* old, Warnings& texts) {
   if (old != nullptr && old->get("metadata", "annotations", kMountable) != nullptr) return;
   if (object.get("metadata", "annotations", kMountable) == nullptr) return;
-  texts.push_back("metadata.annotations[" + std::string(kMountable) +
-                  "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets");
+  texts.add("metadata.annotations[" + std::string(kMountable) +
+            "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets");
 }
 
 // Only the names of the secrets are kept.

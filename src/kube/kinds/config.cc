@@ -218,12 +218,12 @@ std::string why_no_key_pair(std::string_view certificates, std::string_view keys
   return {};
 }
 
-void warn_secret(Context&, const Value& secret, const Value*, std::vector<std::string>& texts) {
+void warn_secret(Context&, const Value& secret, const Value*, Warnings& texts) {
   if (secret.text_at("type") != "kubernetes.io/tls") return;
   const std::optional<std::string> certificates = base64_decode(secret.text_at("data", "tls.crt"));
   const std::optional<std::string> keys = base64_decode(secret.text_at("data", "tls.key"));
   if (!certificates || !keys) return;
-  if (std::string why = why_no_key_pair(*certificates, *keys); !why.empty()) texts.push_back(std::move(why));
+  texts.add(why_no_key_pair(*certificates, *keys));
 }
 
 }  // namespace

@@ -872,11 +872,10 @@ void update_slice(Context& context, Draft::Node next, const Value&) {
   add_taint_times(context, next);
 }
 
-void warn_about_slice(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_about_slice(Context&, const Value& object, const Value*, Warnings& texts) {
   const std::string_view driver = object.text_at("spec", "driver");
   if (driver == to_lower(driver)) return;
-  texts.push_back("spec.driver: driver names should be lowercase; " + go_quote(driver) +
-                  " contains uppercase characters");
+  texts.add("spec.driver: driver names should be lowercase; " + go_quote(driver) + " contains uppercase characters");
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ bool is_managed_by(const Value& object, std::string_view label, std::initializer
   return false;
 }
 
-void warn_endpoints(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_endpoints(Context&, const Value& object, const Value*, Warnings& texts) {
   if (is_managed_by(object, "endpoints.kubernetes.io/managed-by", {"endpoint-controller"})) return;
   const std::span<const Value> subsets = object.items_at("subsets");
   const Path list("subsets");
@@ -215,9 +215,9 @@ void warn_endpoints(Context&, const Value& object, const Value*, std::vector<std
   }
 }
 
-void warn_slice(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_slice(Context&, const Value& object, const Value* old, Warnings& texts) {
   if (old == nullptr && object.text_at("addressType") == "FQDN") {
-    texts.push_back("spec.addressType: FQDN endpoints are deprecated");
+    texts.add("spec.addressType: FQDN endpoints are deprecated");
   }
   if (is_managed_by(object, "endpointslice.kubernetes.io/managed-by",
                     {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})) {

@@ -68,8 +68,8 @@ struct Hooks {
   void (*validate_status)(Context& context, const Value& next, const Value& old, FieldErrors& errors) = nullptr;
   void (*validate_other)(Context& context, Endpoint endpoint, const Value& next, const Value& old,
                          FieldErrors& errors) = nullptr;
-  void (*warn)(Context& context, const Value& object, const Value* old, std::vector<std::string>& texts) = nullptr;
-  void (*warn_status)(const Value& object, std::vector<std::string>& texts) = nullptr;
+  void (*warn)(Context& context, const Value& object, const Value* old, Warnings& texts) = nullptr;
+  void (*warn_status)(const Value& object, Warnings& texts) = nullptr;
 };
 
 // --- Reading ---

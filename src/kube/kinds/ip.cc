@@ -165,20 +165,20 @@ std::string canonical_cidr_problem(std::string_view text) {
   return problem.empty() ? difference_from_canonical(text, IpNetwork::parse(text)->text()) : problem;
 }
 
-void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts) {
+void warn_about_ip(std::string_view text, const Path& at, Warnings& texts) {
   const std::optional<IpAddress> address = IpAddress::parse(text);
   if (!address || !address->v6 || address->text() == text) return;
-  texts.push_back(at.text() + ": IPv6 address \"" + std::string(text) +
-                  "\" should be in RFC 5952 canonical format (\"" + address->text() + "\")");
+  texts.add(at.text() + ": IPv6 address \"" + std::string(text) + "\" should be in RFC 5952 canonical format (\"" +
+            address->text() + "\")");
 }
 
-void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts) {
+void warn_about_cidr(std::string_view text, const Path& at, Warnings& texts) {
   const std::optional<IpNetwork> network = IpNetwork::parse(text);
   if (!network || !network->address.v6) return;
   const std::string canonical = network->text();
   if (canonical == text) return;
-  texts.push_back(at.text() + ": IPv6 CIDR value \"" + std::string(text) +
-                  "\" should be in RFC 5952 canonical format (\"" + canonical + "\")");
+  texts.add(at.text() + ": IPv6 CIDR value \"" + std::string(text) + "\" should be in RFC 5952 canonical format (\"" +
+            canonical + "\")");
 }
 
 Names balancer_ips(const Value& object) {

@@ -52,8 +52,8 @@ void validate_ip_families(std::span<const std::string_view> addresses, const Pat
 void validate_cidr_families(std::span<const std::string_view> networks, const Path& at, const Shown& shown,
                             FieldErrors& errors);
 // Warns about an IPv6 text that is not in the form of RFC 5952.
-void warn_about_ip(std::string_view text, const Path& at, std::vector<std::string>& texts);
-void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::string>& texts);
+void warn_about_ip(std::string_view text, const Path& at, Warnings& texts);
+void warn_about_cidr(std::string_view text, const Path& at, Warnings& texts);
 // The addresses in status.loadBalancer.
 Names balancer_ips(const Value& object);
 // The host name of an item of status.loadBalancer.ingress, if it has one.

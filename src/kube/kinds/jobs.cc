@@ -634,12 +634,12 @@ void validate_job_status(Context&, const Value& next, const Value& old, FieldErr
   }
 }
 
-void warn_job_spec(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_job_spec(const Value& spec, const Path& at, Warnings& texts) {
   if (spec.text_at("completionMode") == "Indexed" && spec.int_at_or(0, "completions") > 100000 &&
       spec.int_at_or(0, "parallelism") > 10000) {
-    texts.push_back(at.text() +
-                    ": In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
-                    "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail");
+    texts.add(at.text() +
+              ": In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
+              "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail");
   }
   warn_about_pod_template(sub(spec, "template"), at.child("template"), texts);
 }
@@ -648,7 +648,7 @@ bool same_generation(const Value& object, const Value* old) {
   return old != nullptr && object.int_at_or(0, "metadata", "generation") == old->int_at_or(0, "metadata", "generation");
 }
 
-void warn_job(Context&, const Value& job, const Value* old, std::vector<std::string>& texts) {
+void warn_job(Context&, const Value& job, const Value* old, Warnings& texts) {
   warn_about_name(job, old, "this is used in Pod names and hostnames", texts);
   if (!same_generation(job, old)) warn_job_spec(sub(job, "spec"), Path("spec"), texts);
 }
@@ -725,13 +725,13 @@ void validate_cron_job_update(Context& context, const Value& next, const Value& 
   validate_cron_spec(context, sub(next, "spec"), old.find("spec"), errors);
 }
 
-void warn_cron_job(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_cron_job(Context&, const Value& object, const Value* old, Warnings& texts) {
   warn_about_name(object, old, "this is used in Pod names and hostnames", texts);
   if (!same_generation(object, old)) {
     warn_job_spec(sub(object, "spec", "jobTemplate", "spec"), Path("spec.jobTemplate.spec"), texts);
   }
   if (old != nullptr && object.text_at("spec", "schedule").find("TZ") != std::string_view::npos) {
-    texts.push_back(
+    texts.add(
         "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
         "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details");
   }

@@ -237,12 +237,10 @@ Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& n
   return refusal(context, errors, metadata.text_at("name"));
 }
 
-std::vector<std::string> warnings(Context& context, const Value& object, const Value* old, Endpoint endpoint) {
-  std::vector<std::string> texts;
+void add_warnings(Context& context, const Value& object, const Value* old, Endpoint endpoint, Warnings& texts) {
   const Hooks& hooks = hooks_of(rules_of(context.resource));
   if (endpoint == Endpoint::Main && hooks.warn != nullptr) hooks.warn(context, object, old, texts);
   if (endpoint == Endpoint::Status && hooks.warn_status != nullptr) hooks.warn_status(object, texts);
-  return texts;
 }
 
 std::string_view deletion_forbidden_reason(const types::Resource& resource, std::string_view name) {

@@ -23,6 +23,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/warnings.h"
 #include "kinds/field_errors.h"
 #include "kinds/selectable.h"
 #include "types/types.h"
@@ -51,7 +52,7 @@ struct Context {
   bool allow_privileged = true;                                // --allow-privileged
   Value sent = {};  // The document from which the object was decoded, for error messages. Null if unknown.
   // Added by prepare_for_create(), and sent even if the object is rejected afterwards; other warnings come from
-  // warnings().
+  // add_warnings().
   std::vector<std::string> early_warnings = {};
 };
 
@@ -103,9 +104,8 @@ void prepare_for_update(Context& context, Endpoint endpoint, Draft::Node next, c
 Result<Unit> validate_create(Context& context, const Value& object);
 Result<Unit> validate_update(Context& context, Endpoint endpoint, const Value& next, const Value& old);
 
-// Texts for Warning headers, for an object that passed validation. `old` is null on create.
-std::vector<std::string> warnings(Context& context, const Value& object, const Value* old,
-                                  Endpoint endpoint = Endpoint::Main);
+// Adds the warnings about an object that passed validation. `old` is null on create.
+void add_warnings(Context& context, const Value& object, const Value* old, Endpoint endpoint, Warnings& texts);
 // Deprecated versions warn on every verb, before anything else; empty if not deprecated.
 std::string_view deprecation_warning(const types::Resource& resource);
 

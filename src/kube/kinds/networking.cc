@@ -134,10 +134,9 @@ void validate_ingress_status(Context&, const Value& next, const Value& old, Fiel
   }
 }
 
-void warn_ingress(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_ingress(Context&, const Value& object, const Value* old, Warnings& texts) {
   if (old == nullptr && object.get("metadata", "annotations", kClassAnnotation) != nullptr) {
-    texts.push_back(
-        "annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
+    texts.add("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");
   }
 }
 
@@ -297,7 +296,7 @@ void validate_network_policy_update(Context&, const Value& next, const Value& ol
   validate_policy_spec(next, existing_cidrs, errors);
 }
 
-void warn_network_policy(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_network_policy(Context&, const Value& object, const Value*, Warnings& texts) {
   const Path at("spec");
   for (const auto& [direction, side] :
        {std::pair<std::string_view, std::string_view>{"ingress", "from"}, {"egress", "to"}}) {

@@ -583,7 +583,7 @@ void validate_pod_part(Context& context, Endpoint endpoint, const Value& next, c
   }
 }
 
-void warn_pod_status(const Value& pod, std::vector<std::string>& texts) {
+void warn_pod_status(const Value& pod, Warnings& texts) {
   const Path at("status");
   for (const std::string_view list : {"podIPs", "hostIPs"}) {
     const std::span<const Value> addresses = pod.items_at("status", list);
@@ -594,7 +594,7 @@ void warn_pod_status(const Value& pod, std::vector<std::string>& texts) {
   }
 }
 
-void warn_pod(Context&, const Value& pod, const Value* old, std::vector<std::string>& texts) {
+void warn_pod(Context&, const Value& pod, const Value* old, Warnings& texts) {
   if (old != nullptr) return;
   warn_about_name(pod, old, "this is used in the Pod's hostname", texts);
   const Path spec("spec"), metadata("metadata");
@@ -615,7 +615,7 @@ void validate_pod_template_kind(Context& context, const Value& object, FieldErro
   options.allow_privileged = context.allow_privileged;
   validate_pod_template(sub(object, "template"), options, Path("template"), errors);
 }
-void warn_pod_template(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_pod_template(Context&, const Value& object, const Value* old, Warnings& texts) {
   const auto generation = [](const Value& one) { return one.int_at_or(0, "metadata", "generation"); };
   if (old != nullptr && generation(object) == generation(*old)) return;
   warn_about_pod_template(sub(object, "template"), Path("template"), texts);

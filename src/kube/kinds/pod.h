@@ -96,20 +96,20 @@ void validate_claim_spec(const Value& spec, const Path& at, FieldErrors& errors,
 // --- Warnings ---
 
 // For a pod template at e.g. spec.template.
-void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts);
+void warn_about_pod_template(const Value& pod_template, const Path& at, Warnings& texts);
 void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_at, const Path& metadata_at,
-                    std::vector<std::string>& texts);
+                    Warnings& texts);
 // For a PersistentVolumeClaimSpec.
-void warn_about_claim(const Value& spec, const Path& at, std::vector<std::string>& texts);
+void warn_about_claim(const Value& spec, const Path& at, Warnings& texts);
 // The warning for a deprecated node label; empty if it is not deprecated.
 std::string_view deprecated_label(std::string_view key);
 // The current name of a deprecated node label; empty if it is not deprecated.
 std::string_view current_label(std::string_view key);
 // The matchExpressions of a NodeSelectorTerm or of a node selector.
 enum class LabelValues : uint8_t { Ignored, Checked };
-void warn_about_node_term(const Value& term, LabelValues values, const Path& at, std::vector<std::string>& texts);
+void warn_about_node_term(const Value& term, LabelValues values, const Path& at, Warnings& texts);
 // metadata.name: this is used in Pod names and hostnames, ...
-void warn_about_name(const Value& object, const Value* old, std::string_view what, std::vector<std::string>& texts);
+void warn_about_name(const Value& object, const Value* old, std::string_view what, Warnings& texts);
 
 // For a Node: keeps podCIDR and podCIDRs consistent.
 void mirror_pod_cidrs(Draft::Node node_spec);

@@ -1,5 +1,10 @@
 // Pods.
 
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "codec/codec.h"
 #include "kinds/testing.h"
 
 namespace holdfast::kinds {
@@ -266,6 +271,90 @@ constexpr Case kPods[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Pods, KindTest, testing::ValuesIn(kPods), test_name);
+
+// --- Files of one volume in the same place ---
+
+std::vector<std::string> pod_warnings(const std::string& volumes) {
+  Arena arena;
+  const std::string text =
+      R"({"metadata":{"name":"p","namespace":"n"},"spec":{"containers":[{"name":"c","image":"i"}],"volumes":[)" +
+      volumes + "]}}";
+  Context context{.arena = arena, .resource = *types::find_resource("", "v1", "pods"), .now = {}};
+  Warnings warnings;
+  add_warnings(context, *codec::decode_json(arena, text), nullptr, Endpoint::Main, warnings);
+  return {warnings.texts().begin(), warnings.texts().end()};
+}
+
+std::string items(std::span<const std::string> paths) {
+  std::string text;
+  for (const std::string& path : paths) text += (text.empty() ? "" : ",") + (R"({"key":"k","path":")" + path + "\"}");
+  return text;
+}
+std::string config_map(std::span<const std::string> paths) {
+  return R"({"name":"v","configMap":{"name":"c","items":[)" + items(paths) + "]}}";
+}
+
+TEST(PodWarningsTest, NameEachPairOfFilesInTheSamePlace) {
+  const std::string start = "volume \"v\" (ConfigMap \"c\"): overlapping paths: ";
+  const std::string paths[] = {"a/b", "a", "b", "a-", "a/", "a/b/c"};
+  EXPECT_THAT(pod_warnings(config_map(paths)),
+              testing::ElementsAre(start + R"("a" with "a/b")", start + R"("a" with "a")",
+                                   start + R"("a/b/c" with "a/b")", start + R"("a/b/c" with "a")"));
+}
+
+TEST(PodWarningsTest, ProjectedFilesAreNamedWithTheirSource) {
+  const std::string one[] = {"a"}, two[] = {"a/b", "a"};
+  EXPECT_THAT(
+      pod_warnings(R"({"name":"v","projected":{"sources":[{"configMap":{"name":"c","items":[)" + items(one) +
+                   R"(]}},{"secret":{"name":"s","items":[)" + items(two) + "]}}]}}"),
+      testing::ElementsAre(R"(volume "v" (Projected): overlapping paths: "a/b" (Secret "s") with "a" (ConfigMap "c"))",
+                           R"(volume "v" (Projected): overlapping paths: "a" (Secret "s") with "a" (ConfigMap "c"))",
+                           R"(volume "v" (Projected): overlapping paths: "a" (Secret "s") with "a/b" (Secret "s"))"));
+}
+
+// The definition: each file with all before it, every text once.
+std::vector<std::string> pairwise(std::span<const std::string> paths) {
+  Warnings found;
+  const auto inside = [](const std::string& path, const std::string& directory) {
+    return (path + "/").starts_with(directory + "/");
+  };
+  for (size_t i = 0; i < paths.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!inside(paths[i], paths[j]) && !inside(paths[j], paths[i])) continue;
+      found.add("volume \"v\" (ConfigMap \"c\"): overlapping paths: \"" + paths[i] + "\" with \"" + paths[j] + "\"");
+    }
+  }
+  return {found.texts().begin(), found.texts().end()};
+}
+
+TEST(PodWarningsTest, AreThoseOfAPairwiseComparison) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<std::string> paths(random() % 12);
+    for (std::string& path : paths) {
+      for (size_t parts = 1 + random() % 4; parts > 0; --parts) {
+        path += path.empty() ? "" : "/";
+        path += std::array{"a", "b", "a-", ".c"}[random() % 4];
+      }
+    }
+    EXPECT_EQ(pod_warnings(config_map(paths)), pairwise(paths)) << config_map(paths);
+  }
+}
+
+// Work and memory are linear: with each pair looked at, these would take minutes and gigabytes.
+TEST(PodWarningsTest, DoNotCompareEachPairOfManyFiles) {
+  constexpr size_t kFiles = 30'000;
+  std::vector<std::string> same(kFiles, "a"), below, alternating, deep;
+  for (size_t i = 0; i < kFiles; ++i) {
+    below.push_back(i == 0 ? "a" : "a/" + std::to_string(i));
+    alternating.push_back(i % 2 == 0 ? "a" : std::to_string(i));
+  }
+  for (size_t i = 0; i < 1000; ++i) deep.push_back(deep.empty() ? "a" : deep.back() + "/a");
+  EXPECT_EQ(pod_warnings(config_map(same)).size(), 1u);
+  EXPECT_LT(pod_warnings(config_map(below)).size(), 100u);
+  EXPECT_EQ(pod_warnings(config_map(alternating)).size(), 1u);
+  EXPECT_LT(pod_warnings(config_map(deep)).size(), 100u);
+}
 
 }  // namespace
 }  // namespace holdfast::kinds

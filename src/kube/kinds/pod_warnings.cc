@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "base/strings.h"
@@ -47,42 +48,42 @@ std::string_view deprecated_label(std::string_view key) {
   return {};
 }
 
-void warn_about_node_term(const Value& term, LabelValues values, const Path& at, std::vector<std::string>& texts) {
+void warn_about_node_term(const Value& term, LabelValues values, const Path& at, Warnings& texts) {
   const std::span<const Value> expressions = term.items_at("matchExpressions");
   for (size_t i = 0; i < expressions.size(); ++i) {
     const Path here = at.item("matchExpressions", i);
     const std::string_view key = expressions[i].text_at("key"), message = deprecated_label(key);
     if (!message.empty()) {
-      texts.push_back(at_text(here.child("key"), std::string(key) + " is " + std::string(message)));
+      texts.add(at_text(here.child("key"), std::string(key) + " is " + std::string(message)));
     }
     if (values == LabelValues::Ignored) continue;
     const std::span<const Value> listed = expressions[i].items_at("values");
     for (size_t j = 0; j < listed.size(); ++j) {
       for (const std::string& wrong : label_value_errors(listed[j].as_string())) {
-        texts.push_back(at_text(here.item("values", j), std::string(listed[j].as_string()) + " is invalid, " + wrong));
+        texts.add(at_text(here.item("values", j), std::string(listed[j].as_string()) + " is invalid, " + wrong));
       }
     }
   }
 }
 
-void warn_about_claim(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_about_claim(const Value& spec, const Path& at, Warnings& texts) {
   const Path resources = at.child("resources");
   for (const std::string_view list : {"requests", "limits"}) {
     const Value* amount = spec.get("resources", list, "storage");
     if (amount == nullptr || quantity_of(amount).milli_value() % 1000 == 0) continue;
     const Path list_at = resources.child(list);
-    texts.push_back(at_text(list_at.key("storage"), "fractional byte value " + go_quote(amount->as_string()) +
-                                                        " is invalid, must be an integer"));
+    texts.add(at_text(list_at.key("storage"),
+                      "fractional byte value " + go_quote(amount->as_string()) + " is invalid, must be an integer"));
   }
 }
 
 namespace {
 
-void warn_about_scheduling(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_about_scheduling(const Value& spec, const Path& at, Warnings& texts) {
   const Path selector = at.child("nodeSelector");
   for (const Member& label : spec.members_at("nodeSelector")) {
     const std::string_view message = deprecated_label(label.key);
-    if (!message.empty()) texts.push_back(at_text(selector.key(label.key), message));
+    if (!message.empty()) texts.add(at_text(selector.key(label.key), message));
   }
   const Path affinity = at.child("affinity.nodeAffinity");
   const Path required = affinity.child("requiredDuringSchedulingIgnoredDuringExecution");
@@ -102,15 +103,15 @@ void warn_about_scheduling(const Value& spec, const Path& at, std::vector<std::s
     const Path here = at.item("topologySpreadConstraints", i);
     const std::string_view key = constraints[i].text_at("topologyKey"), message = deprecated_label(key);
     if (!message.empty()) {
-      texts.push_back(at_text(here.child("topologyKey"), std::string(key) + " is " + std::string(message)));
+      texts.add(at_text(here.child("topologyKey"), std::string(key) + " is " + std::string(message)));
     }
     if (!is_set(constraints[i], "labelSelector")) {
-      texts.push_back(at_text(here.child("labelSelector"), "a null labelSelector results in matching no pod"));
+      texts.add(at_text(here.child("labelSelector"), "a null labelSelector results in matching no pod"));
     }
   }
 }
 
-void warn_about_affinity(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_about_affinity(const Value& spec, const Path& at, Warnings& texts) {
   const Path affinity = at.child("affinity");
   for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
     const Value& terms = sub(spec, "affinity", kind);
@@ -119,19 +120,19 @@ void warn_about_affinity(const Value& spec, const Path& at, std::vector<std::str
     for (size_t i = 0; i < required.size(); ++i) {
       if (is_set(required[i], "labelSelector")) continue;
       const Path term = here.item("requiredDuringSchedulingIgnoredDuringExecution", i);
-      texts.push_back(at_text(term.child("labelSelector"), "a null labelSelector results in matching no pod"));
+      texts.add(at_text(term.child("labelSelector"), "a null labelSelector results in matching no pod"));
     }
     const std::span<const Value> preferred = terms.items_at("preferredDuringSchedulingIgnoredDuringExecution");
     for (size_t i = 0; i < preferred.size(); ++i) {
       if (is_set(sub(preferred[i], "podAffinityTerm"), "labelSelector")) continue;
       const Path term = here.item("preferredDuringSchedulingIgnoredDuringExecution", i);
-      texts.push_back(
+      texts.add(
           at_text(term.child("podAffinityTerm.labelSelector"), "a null labelSelector results in matching no pod"));
     }
   }
 }
 
-void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_about_volumes(const Value& spec, const Path& at, Warnings& texts) {
   struct Old {
     std::string_view source, shown, message;
   };
@@ -153,65 +154,134 @@ void warn_about_volumes(const Value& spec, const Path& at, std::vector<std::stri
       warn_about_claim(*claim, here.child("ephemeral.volumeClaimTemplate.spec"), texts);
     }
     for (const Old& old : kOld) {
-      if (is_set(volumes[i], old.source)) texts.push_back(at_text(here.child(old.shown), old.message));
+      if (is_set(volumes[i], old.source)) texts.add(at_text(here.child(old.shown), old.message));
     }
   }
 }
 
-// A file inside a volume, and its source.
-struct Projection {
-  std::string path, source;
-
-  std::string text() const { return go_quote(path) + (source.empty() ? "" : " (" + source + ")"); }
-};
-
+// The files of a volume, some of which may be in the place of others or inside of them: a pair of them gets a warning
+// when the later one is added.
+//
+// The number of pairs is quadratic, but no more are looked at than have a warning of their own, of which there cannot
+// be many until no further ones would be shown. Files are known by their number among the distinct ones, in order:
+//
+//   paths    a          a/b        a/b        c        all files, as added
+//   number   0          1          1          2
+//   at       a: {0}     a/b: {1}              c: {2}   the files with this path
+//   under    a: {0, 1}  a/b: {1}              c: {2}   the same and those inside
+//
+// A file meets all in `at` of the paths above it and in `under` of its own, except those that it met before.
 class Overlaps {
  public:
-  Overlaps(std::string_view volume, std::string what, std::vector<std::string>& texts)
+  Overlaps(std::string_view volume, std::string what, Warnings& texts)
       : start_("volume " + go_quote(volume) + " (" + what + "): overlapping paths: "), texts_(&texts) {}
 
-  void add(std::string_view path, std::string source) {
+  // The path must outlive this object.
+  void add(std::string_view path, std::string_view source) {
     while (path.ends_with('/')) path.remove_suffix(1);
-    if (path.empty()) return;
-    const Projection next{std::string(path), std::move(source)};
-    for (const Projection& other : all_) {
-      if (!inside(next.path, other.path) && !inside(other.path, next.path)) continue;
-      texts_->push_back(start_ + next.text() + " with " + other.text());
-    }
-    all_.push_back(next);
+    if (!path.empty()) added_.push_back({path, sources_.emplace(source).first->c_str()});
   }
-  void add_items(const Value& source, const std::string& what) {
+  void add_items(const Value& source, std::string_view what) {
     for (const Value& item : source.items_at("items")) add(item.text_at("path"), what);
   }
 
- private:
-  static bool inside(const std::string& path, const std::string& directory) {
-    return (path + "/").starts_with(directory + "/");
+  void warn() {
+    find_places();
+    for (const File& file : added_) {
+      if (texts_->full()) return;
+      Place& own = places_.at(file.path);
+      const auto [number_of, fresh] = own.numbers.try_emplace(file.source, distinct_.size());
+      const size_t number = number_of->second;
+      if (fresh) met_.push_back(0);
+      meet(file, number, own);
+      if (!fresh) continue;
+      distinct_.push_back(file);
+      own.at.push_back(number);
+      for (Place* above = &own; above != nullptr; above = above->parent) above->under.push_back(number);
+    }
   }
 
-  std::string start_;
-  std::vector<std::string>* texts_;
-  std::vector<Projection> all_;
+ private:
+  struct File {
+    std::string_view path;
+    const char* source;  // In sources_: equal ones have the same address.
+    std::string text() const { return go_quote(path) + (*source == 0 ? "" : " (" + std::string(source) + ")"); }
+  };
+  struct Place {
+    Place* parent = nullptr;                          // The nearest path above it that also is a file.
+    std::unordered_map<const char*, size_t> numbers;  // By source.
+    std::vector<size_t> at, under;
+  };
+
+  void find_places() {
+    std::vector<std::string_view> paths;
+    for (const File& file : added_) {
+      if (places_.try_emplace(file.path).second) paths.push_back(file.path);
+    }
+    // As if each ended with a slash: what is inside a path follows it.
+    const auto before = [](std::string_view a, std::string_view b) {
+      const size_t common = std::min(a.size(), b.size());
+      if (const int order = a.substr(0, common).compare(b.substr(0, common)); order != 0) return order < 0;
+      const auto next = [&](std::string_view text) {
+        return text.size() == common ? '/' : static_cast<unsigned char>(text[common]);
+      };
+      return next(a) != next(b) ? next(a) < next(b) : a.size() < b.size();
+    };
+    std::sort(paths.begin(), paths.end(), before);
+    std::vector<std::string_view> open;
+    for (const std::string_view path : paths) {
+      while (!open.empty() && !(path.starts_with(open.back()) && path[open.back().size()] == '/')) open.pop_back();
+      if (!open.empty()) places_.at(path).parent = &places_.at(open.back());
+      open.push_back(path);
+    }
+  }
+
+  void meet(const File& file, size_t number, const Place& own) {
+    std::vector<size_t> others;
+    const auto take = [&](const std::vector<size_t>& from) {
+      others.insert(others.end(), std::lower_bound(from.begin(), from.end(), met_[number]), from.end());
+    };
+    take(own.under);
+    for (const Place* above = own.parent; above != nullptr; above = above->parent) take(above->at);
+    met_[number] = distinct_.size();
+    std::sort(others.begin(), others.end());
+    for (const size_t other : others) {
+      if (texts_->full()) return;
+      texts_->add(start_ + file.text() + " with " + distinct_[other].text());
+    }
+  }
+
+  const std::string start_;
+  Warnings* const texts_;
+  std::unordered_set<std::string, KeyHash> sources_;
+  std::vector<File> added_, distinct_;
+  std::vector<size_t> met_;  // By number: how many distinct files were there when it was last added.
+  std::unordered_map<std::string_view, Place, KeyHash> places_;
 };
 
 std::string named(std::string_view kind, std::string_view name) { return std::string(kind) + " " + go_quote(name); }
 
-void warn_about_overlaps(const Value& volume, std::vector<std::string>& texts) {
+void warn_about_items(const Value& source, Overlaps overlaps) {
+  overlaps.add_items(source, "");
+  overlaps.warn();
+}
+
+void warn_about_overlaps(const Value& volume, Warnings& texts) {
   const std::string_view name = volume.text_at("name");
   if (const Value& source = sub(volume, "configMap"); !source.is_null()) {
-    Overlaps(name, named("ConfigMap", source.text_at("name")), texts).add_items(source, "");
+    warn_about_items(source, Overlaps(name, named("ConfigMap", source.text_at("name")), texts));
   }
   if (const Value& source = sub(volume, "secret"); !source.is_null()) {
-    Overlaps(name, named("Secret", source.text_at("secretName")), texts).add_items(source, "");
+    warn_about_items(source, Overlaps(name, named("Secret", source.text_at("secretName")), texts));
   }
   if (const Value& source = sub(volume, "downwardAPI"); !source.is_null()) {
-    Overlaps(name, "DownwardAPI", texts).add_items(source, "");
+    warn_about_items(source, Overlaps(name, "DownwardAPI", texts));
   }
   const std::span<const Value> sources = volume.items_at("projected", "sources");
   if (sources.empty()) return;
   Overlaps projected(name, "Projected", texts);
   for (const Value& source : sources) {
-    if (source.count() == 0) texts.push_back("volume " + go_quote(name) + " (Projected) has no sources provided");
+    if (source.count() == 0) texts.add("volume " + go_quote(name) + " (Projected) has no sources provided");
     if (const Value& one = sub(source, "configMap"); !is_empty(one, "items")) {
       projected.add_items(one, named("ConfigMap", one.text_at("name")));
     } else if (const Value& secret = sub(source, "secret"); !is_empty(secret, "items")) {
@@ -229,9 +299,10 @@ void warn_about_overlaps(const Value& volume, std::vector<std::string>& texts) {
       projected.add(certificate.text_at("credentialBundlePath"), "PodCertificate credential bundle");
     }
   }
+  projected.warn();
 }
 
-void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::string>& texts) {
+void warn_about_repeats(const Value& spec, const Path& at, Warnings& texts) {
   for (const auto& [list, key, what] :
        {std::tuple<std::string_view, std::string_view, std::string_view>{"hostAliases", "ip", "ip"},
         {"imagePullSecrets", "name", "name"}}) {
@@ -241,7 +312,7 @@ void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::stri
       const std::string_view text = items[i].text_at(key);
       const Path here = at.item(list, i);
       if (contains(seen, text)) {
-        texts.push_back(at_text(here.child(key), "duplicate " + std::string(what) + " " + go_quote(text)));
+        texts.add(at_text(here.child(key), "duplicate " + std::string(what) + " " + go_quote(text)));
       }
       seen.push_back(text);
     }
@@ -249,17 +320,16 @@ void warn_about_repeats(const Value& spec, const Path& at, std::vector<std::stri
   const std::span<const Value> secrets = spec.items_at("imagePullSecrets");
   for (size_t i = 0; i < secrets.size(); ++i) {
     const Path here = at.item("imagePullSecrets", i);
-    if (secrets[i].text_at("name").empty()) texts.push_back(at_text(here.child("name"), "invalid empty name \"\""));
+    if (secrets[i].text_at("name").empty()) texts.add(at_text(here.child("name"), "invalid empty name \"\""));
   }
 }
 
-void warn_about_fraction(const Value* amount, const Path& at, std::vector<std::string>& texts) {
+void warn_about_fraction(const Value* amount, const Path& at, Warnings& texts) {
   if (amount == nullptr || quantity_of(amount).milli_value() % 1000 == 0) return;
-  texts.push_back(
-      at_text(at, "fractional byte value " + go_quote(amount->as_string()) + " is invalid, must be an integer"));
+  texts.add(at_text(at, "fractional byte value " + go_quote(amount->as_string()) + " is invalid, must be an integer"));
 }
 
-void warn_about_environment(const Value& container, const Path& at, std::vector<std::string>& texts) {
+void warn_about_environment(const Value& container, const Path& at, Warnings& texts) {
   Names names;
   const std::span<const Value> variables = container.items_at("env");
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -273,8 +343,8 @@ void warn_about_environment(const Value& container, const Path& at, std::vector<
     const bool extends =
         !is_set(variables[i], "valueFrom") && value != reference && value.find(reference) != std::string_view::npos;
     if (extends) continue;
-    texts.push_back(at_text(at.item("env", i), "hides previous definition of " + go_quote(name) +
-                                                   ", which may be dropped when using apply"));
+    texts.add(at_text(at.item("env", i),
+                      "hides previous definition of " + go_quote(name) + ", which may be dropped when using apply"));
   }
 }
 
@@ -287,7 +357,7 @@ struct NamedPort {
 // of them in total.
 class PortClaims {
  public:
-  explicit PortClaims(std::vector<std::string>& texts) : texts_(texts) {}
+  explicit PortClaims(Warnings& texts) : texts_(texts) {}
 
   // Warns about conflicts between `port`, the next one in `all`, and earlier ones.
   void add(const Value& port, const Path& here, const std::vector<NamedPort>& all) {
@@ -314,7 +384,7 @@ class PortClaims {
       if (said_++ == kMostWarnings) break;
       const Value& before = *all[other].port;
       if (before.int_at_or(0, "hostPort") == number && before.text_at("hostIP") == ip) what = "duplicate";
-      texts_.push_back(at_text(here, std::string(what) + " port definition with " + all[other].where));
+      texts_.add(at_text(here, std::string(what) + " port definition with " + all[other].where));
     }
     said_ = std::min(said_, kMostWarnings);
     const size_t place = all.size();
@@ -335,23 +405,23 @@ class PortClaims {
     std::vector<size_t> all;
     std::unordered_map<int64_t, OnHost> on_host;
   };
-  std::vector<std::string>& texts_;
+  Warnings& texts_;
   std::unordered_map<std::string, Same, KeyHash> by_port_;
   size_t said_ = 0;
 };
 
 void warn_about_ports(const Value& container, const Path& at, std::vector<NamedPort>& all, PortClaims& claims,
-                      std::vector<std::string>& texts) {
+                      Warnings& texts) {
   const std::span<const Value> ports = container.items_at("ports");
   for (size_t i = 0; i < ports.size(); ++i) {
     const Value& port = ports[i];
     const Path here = at.item("ports", i);
     const std::string_view ip = port.text_at("hostIP");
     if (!ip.empty() && port.int_at_or(0, "hostPort") == 0) {
-      texts.push_back(
-          at_text(here, "hostIP set without hostPort: {Name:" + std::string(port.text_at("name")) +
-                            " HostPort:0 ContainerPort:" + std::to_string(port.int_at_or(0, "containerPort")) +
-                            " Protocol:" + std::string(port.text_at("protocol")) + " HostIP:" + std::string(ip) + "}"));
+      texts.add(at_text(here, "hostIP set without hostPort: {Name:" + std::string(port.text_at("name")) +
+                                  " HostPort:0 ContainerPort:" + std::to_string(port.int_at_or(0, "containerPort")) +
+                                  " Protocol:" + std::string(port.text_at("protocol")) + " HostIP:" + std::string(ip) +
+                                  "}"));
     }
     claims.add(port, here, all);
     all.push_back({&port, here.text()});
@@ -361,12 +431,12 @@ void warn_about_ports(const Value& container, const Path& at, std::vector<NamedP
 }  // namespace
 
 void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_at, const Path& metadata_at,
-                    std::vector<std::string>& texts) {
+                    Warnings& texts) {
   warn_about_scheduling(spec, spec_at, texts);
   const Path notes_at = metadata_at.child("annotations");
   const auto note = [&](std::string_view key, std::string_view message) {
     if (metadata != nullptr && metadata->get("annotations", key) != nullptr) {
-      texts.push_back(at_text(notes_at.key(key), message));
+      texts.add(at_text(notes_at.key(key), message));
     }
   };
   note("scheduler.alpha.kubernetes.io/critical-pod",
@@ -409,12 +479,12 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
     if (name.empty()) continue;
     const auto [first, fresh] = first_of.try_emplace(name, &port);
     if (fresh) continue;
-    texts.push_back(port.where + ": duplicate port name " + go_quote(name) + " with " + first->second->where +
-                    ", services and probes that select ports by name will use " + first->second->where);
+    texts.add(port.where + ": duplicate port name " + go_quote(name) + " with " + first->second->where +
+              ", services and probes that select ports by name will use " + first->second->where);
   }
   if (spec.int_at_or(0, "terminationGracePeriodSeconds") < 0) {
-    texts.push_back(at_text(spec_at.child("terminationGracePeriodSeconds"),
-                            "must be >= 0; negative values are invalid and will be treated as 1"));
+    texts.add(at_text(spec_at.child("terminationGracePeriodSeconds"),
+                      "must be >= 0; negative values are invalid and will be treated as 1"));
   }
   warn_about_affinity(spec, spec_at, texts);
   const std::span<const Value> servers = spec.items_at("dnsConfig", "nameservers"),
@@ -427,7 +497,7 @@ void warn_about_pod(const Value& spec, const Value* metadata, const Path& spec_a
   }
 }
 
-void warn_about_pod_template(const Value& pod_template, const Path& at, std::vector<std::string>& texts) {
+void warn_about_pod_template(const Value& pod_template, const Path& at, Warnings& texts) {
   const Path spec_at = at.child("spec"), metadata = at.child("metadata"), notes_at = metadata.child("annotations");
   const Value& spec = sub(pod_template, "spec");
   warn_about_pod(spec, pod_template.find("metadata"), spec_at, metadata, texts);
@@ -441,17 +511,16 @@ void warn_about_pod_template(const Value& pod_template, const Path& at, std::vec
     Arena arena;
     const Value profile = app_armor_of_annotation(arena, text->as_string());
     if (!profile.is_null() && equal(profile, sub(spec, "securityContext", "appArmorProfile"))) return;
-    texts.push_back(at_text(notes_at.key(key), "deprecated since v1.30; use the \"appArmorProfile\" field instead"));
+    texts.add(at_text(notes_at.key(key), "deprecated since v1.30; use the \"appArmorProfile\" field instead"));
   });
 }
 
-void warn_about_name(const Value& object, const Value* old, std::string_view what, std::vector<std::string>& texts) {
+void warn_about_name(const Value& object, const Value* old, std::string_view what, Warnings& texts) {
   if (old != nullptr) return;
   const Messages messages = dns_label_errors(object.text_at("metadata", "name"));
   if (messages.empty()) return;
-  texts.push_back("metadata.name: " + std::string(what) +
-                  ", which can result in surprising behavior; a DNS label is recommended: [" + join(messages, " ") +
-                  "]");
+  texts.add("metadata.name: " + std::string(what) +
+            ", which can result in surprising behavior; a DNS label is recommended: [" + join(messages, " ") + "]");
 }
 
 }  // namespace holdfast::kinds

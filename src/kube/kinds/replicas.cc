@@ -16,7 +16,7 @@ void drop_for_update(Context&, Draft::Node next, const Value& old) {
   drop_disabled_template_fields(next.child("spec"), "template", old.get("spec", "template"));
 }
 
-void warn_workload(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_workload(Context&, const Value& object, const Value* old, Warnings& texts) {
   warn_about_name(object, old, "this is used in Pod names and hostnames", texts);
   const bool same =
       old != nullptr && object.int_at_or(0, "metadata", "generation") == old->int_at_or(0, "metadata", "generation");
@@ -190,8 +190,7 @@ void validate_replication_controller(Context& context, const Value& object, Fiel
 }
 
 // On update, kube-apiserver warns about the old template.
-void warn_replication_controller(Context& context, const Value& object, const Value* old,
-                                 std::vector<std::string>& texts) {
+void warn_replication_controller(Context& context, const Value& object, const Value* old, Warnings& texts) {
   if (old == nullptr) return warn_workload(context, object, old, texts);
   const auto generation = [](const Value& one) { return one.int_at_or(0, "metadata", "generation"); };
   if (generation(object) == generation(*old)) return;

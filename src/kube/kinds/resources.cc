@@ -338,7 +338,7 @@ void validate_quota_update(Context&, const Value& next, const Value& old, FieldE
   }
 }
 
-void warn_quota(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_quota(Context&, const Value& object, const Value* old, Warnings& texts) {
   if (old != nullptr) return;
   for (const std::string_view name : {"cpu", "memory", "ephemeral-storage"}) {
     std::string request_name = "requests." + std::string(name);
@@ -350,8 +350,8 @@ void warn_quota(Context&, const Value& object, const Value* old, std::vector<std
       if (request != nullptr) request_name = name;
     }
     if (request == nullptr || limit == nullptr || quantity_of(request) <= quantity_of(limit)) continue;
-    texts.push_back("ResourceQuota " + request_name + " (" + std::string(request->as_string()) +
-                    ") should be less than " + limit_name + " (" + std::string(limit->as_string()) + ")");
+    texts.add("ResourceQuota " + request_name + " (" + std::string(request->as_string()) + ") should be less than " +
+              limit_name + " (" + std::string(limit->as_string()) + ")");
   }
 }
 

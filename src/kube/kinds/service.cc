@@ -411,7 +411,7 @@ void validate_service_status(Context&, const Value& next, const Value& old, Fiel
   }
 }
 
-void warn_service_status(const Value& service, std::vector<std::string>& texts) {
+void warn_service_status(const Value& service, Warnings& texts) {
   const Path at("status.loadBalancer");
   const std::span<const Value> ingress = service.items_at("status", "loadBalancer", "ingress");
   for (size_t i = 0; i < ingress.size(); ++i) {
@@ -420,9 +420,9 @@ void warn_service_status(const Value& service, std::vector<std::string>& texts) 
   }
 }
 
-void warn_service(Context&, const Value& service, const Value*, std::vector<std::string>& texts) {
+void warn_service(Context&, const Value& service, const Value*, Warnings& texts) {
   if (service.get("metadata", "annotations", kTopologyHints) != nullptr) {
-    texts.push_back(
+    texts.add(
         "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
         "service.kubernetes.io/topology-mode instead");
   }
@@ -432,11 +432,11 @@ void warn_service(Context&, const Value& service, const Value*, std::vector<std:
   const bool external = !is_empty(spec, "externalIPs");
   if (headless) {
     if (!spec.text_at("loadBalancerIP").empty()) {
-      texts.push_back("spec.loadBalancerIP is ignored for headless services");
+      texts.add("spec.loadBalancerIP is ignored for headless services");
     }
-    if (external) texts.push_back("spec.externalIPs is ignored for headless services");
+    if (external) texts.add("spec.externalIPs is ignored for headless services");
     if (spec.text_at("sessionAffinity") != "None") {
-      texts.push_back("spec.SessionAffinity is ignored for headless services");
+      texts.add("spec.SessionAffinity is ignored for headless services");
     }
   }
   const Path at("spec");
@@ -452,20 +452,20 @@ void warn_service(Context&, const Value& service, const Value*, std::vector<std:
   };
   warn_list("externalIPs", false);
   if (external && !headless && type != "ExternalName") {
-    texts.push_back("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
+    texts.add("spec.externalIPs is deprecated and may no longer be implemented in some clusters");
   }
   if (!spec.text_at("loadBalancerIP").empty()) {
     warn_about_ip(spec.text_at("loadBalancerIP"), at.child("loadBalancerIP"), texts);
   }
   warn_list("loadBalancerSourceRanges", true);
   if (external && type == "ExternalName") {
-    texts.push_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+    texts.add("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
   }
   if (type != "ExternalName" && !spec.text_at("externalName").empty()) {
-    texts.push_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
+    texts.add("spec.externalName is ignored when spec.type is not \"ExternalName\"");
   }
   if (spec.text_at("trafficDistribution") == "PreferClose") {
-    texts.push_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
+    texts.add("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
   }
 }
 

@@ -202,7 +202,7 @@ void validate_stateful_set_status(Context&, const Value& next, const Value& old,
   validate_collisions(next, old, errors);
 }
 
-void warn_set(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_set(Context&, const Value& object, const Value* old, Warnings& texts) {
   const bool same =
       old != nullptr && object.int_at_or(0, "metadata", "generation") == old->int_at_or(0, "metadata", "generation");
   if (!same) warn_about_pod_template(sub(object, "spec", "template"), Path("spec.template"), texts);
@@ -218,7 +218,7 @@ void warn_set(Context&, const Value& object, const Value* old, std::vector<std::
     }
   }
   if (object.text_at("kind") == "StatefulSet" && object.int_at_or(0, "spec", "revisionHistoryLimit") < 0) {
-    texts.push_back(
+    texts.add(
         "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended");
   }
 }

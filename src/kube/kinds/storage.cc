@@ -117,7 +117,7 @@ void validate_storage_class_update(Context& context, const Value& next, const Va
   }
 }
 
-void warn_storage_class(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_storage_class(Context&, const Value& object, const Value*, Warnings& texts) {
   const Path list("allowedTopologies");
   const std::span<const Value> topologies = object.items_at("allowedTopologies");
   for (size_t i = 0; i < topologies.size(); ++i) {
@@ -126,7 +126,7 @@ void warn_storage_class(Context&, const Value& object, const Value*, std::vector
     for (size_t j = 0; j < expressions.size(); ++j) {
       const std::string_view message = deprecated_label(expressions[j].text_at("key"));
       const Path here = at.item("matchLabelExpressions", j);
-      if (!message.empty()) texts.push_back(here.child("key").text() + ": " + std::string(message));
+      if (!message.empty()) texts.add(here.child("key").text() + ": " + std::string(message));
     }
   }
 }
@@ -275,11 +275,11 @@ void validate_csi_driver_update(Context& context, const Value& next, const Value
   }
 }
 
-void warn_csi_driver(Context&, const Value& object, const Value* old, std::vector<std::string>& texts) {
+void warn_csi_driver(Context&, const Value& object, const Value* old, Warnings& texts) {
   const Value& spec = sub(object, "spec");
   if (is_empty(spec, "tokenRequests") || is_set(spec, "serviceAccountTokenInSecrets")) return;
   if (old != nullptr && equal(sub(*old, "spec", "tokenRequests"), sub(spec, "tokenRequests"))) return;
-  texts.push_back(
+  texts.add(
       "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
       "logging of tokens in volume attributes");
 }
@@ -353,13 +353,13 @@ void validate_capacity_update(Context& context, const Value& next, const Value& 
   }
 }
 
-void warn_capacity(Context&, const Value& object, const Value*, std::vector<std::string>& texts) {
+void warn_capacity(Context&, const Value& object, const Value*, Warnings& texts) {
   const Path at("nodeTopology"), labels = at.child("matchLabels");
   const Value& topology = sub(object, "nodeTopology");
   warn_about_node_term(topology, LabelValues::Ignored, at, texts);
   for (const Member& label : topology.members_at("matchLabels")) {
     const std::string_view message = deprecated_label(label.key);
-    if (!message.empty()) texts.push_back(labels.child(label.key).text() + ": " + std::string(message));
+    if (!message.empty()) texts.add(labels.child(label.key).text() + ": " + std::string(message));
   }
 }
 

@@ -133,7 +133,7 @@ struct Call {
   const resource::Served* served = nullptr;         // Null if the path is not a served resource.
   const types::Subresource* subresource = nullptr;  // Null for the resource itself.
   render::View view;                                // Set by negotiate_response().
-  render::Warnings warnings;
+  Warnings warnings;
   Recording* const recording = nullptr;  // Null if the request is not audited.
   Arena arena;
   std::shared_ptr<void> quota_hold;  // See write/quota.h; released once the response has been sent.

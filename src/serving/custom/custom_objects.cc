@@ -180,25 +180,23 @@ class CustomRules final : public resource::ObjectRules {
   }
   // Warns about CEL rules that fail on unchanged values (ratcheting), and about new finalizers without a
   // domain-qualified name. Through /status no finalizers are added.
-  std::vector<std::string> warnings(kinds::Context&, kinds::Endpoint, const Value& object,
-                                    const Value* old) const override {
+  void add_warnings(kinds::Context&, kinds::Endpoint, const Value& object, const Value* old,
+                    Warnings& warnings) const override {
     std::set<std::string_view> added;
     for (const Value& finalizer : object.items_at("metadata", "finalizers")) added.insert(finalizer.as_string());
     if (old != nullptr) {
       for (const Value& finalizer : old->items_at("metadata", "finalizers")) added.erase(finalizer.as_string());
     }
-    std::vector<std::string> warnings =
-        old == nullptr ? std::vector<std::string>() : crd::rule_warnings(version_, object, *old);
+    if (old != nullptr) crd::add_rule_warnings(version_, object, *old, warnings);
     for (const std::string_view finalizer : added) {
       const std::string start = "metadata.finalizers: " + go_quote(finalizer) + ": ";
-      for (const std::string& problem : kinds::qualified_name_errors(finalizer)) warnings.push_back(start + problem);
+      for (const std::string& problem : kinds::qualified_name_errors(finalizer)) warnings.add(start + problem);
       const bool standard = finalizer == "orphan" || finalizer == "foregroundDeletion" || finalizer == "kubernetes";
       if (standard || finalizer.find('/') != std::string_view::npos) continue;
       const bool dotted = finalizer.find('.') != std::string_view::npos;
-      warnings.push_back(start + "prefer a domain-qualified finalizer name " + (dotted ? "including a path (/) " : "") +
-                         "to avoid accidental conflicts with other finalizer writers");
+      warnings.add(start + "prefer a domain-qualified finalizer name " + (dotted ? "including a path (/) " : "") +
+                   "to avoid accidental conflicts with other finalizer writers");
     }
-    return warnings;
   }
   bool same(const Value& a, const Value& b) const override { return equal(a, b); }
   std::string_view deprecation_warning() const override { return version_.deprecation_warning; }

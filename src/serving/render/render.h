@@ -17,7 +17,6 @@
 #include "ownership/pool.h"
 #include "render/json_indent.h"
 #include "render/status.h"
-#include "render/warnings.h"
 #include "request/negotiate.h"
 #include "resource/managed.h"
 #include "resource/registry.h"

@@ -34,9 +34,9 @@ class BuiltinRules : public ObjectRules {
                                const Value& old) const override {
     return kinds::validate_update(context, endpoint, next, old);
   }
-  std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                    const Value* old) const override {
-    return kinds::warnings(context, object, old, endpoint);
+  void add_warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object, const Value* old,
+                    Warnings& warnings) const override {
+    kinds::add_warnings(context, object, old, endpoint, warnings);
   }
   bool same(const Value& a, const Value& b) const override { return kinds::semantic_equal(*stored_.type, &a, &b); }
   std::string_view deprecation_warning() const override { return kinds::deprecation_warning(requested_); }
@@ -59,11 +59,10 @@ class DefinitionRules final : public BuiltinRules {
     return endpoint == kinds::Endpoint::Status ? crd::validate_definition_status(next, old)
                                                : crd::validate_definition(next, &old);
   }
-  std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                    const Value* old) const override {
-    std::vector<std::string> all = BuiltinRules::warnings(context, endpoint, object, old);
-    for (std::string& warning : crd::definition_warnings(object, old)) all.push_back(std::move(warning));
-    return all;
+  void add_warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object, const Value* old,
+                    Warnings& warnings) const override {
+    BuiltinRules::add_warnings(context, endpoint, object, old, warnings);
+    crd::add_definition_warnings(object, old, warnings);
   }
 };
 

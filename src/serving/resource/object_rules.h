@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/warnings.h"
 #include "kinds/kinds.h"
 #include "types/types.h"
 #include "value/value.h"
@@ -49,8 +50,8 @@ class ObjectRules {
   virtual Result<Unit> validate_create(kinds::Context& context, const Value& object) const = 0;
   virtual Result<Unit> validate_update(kinds::Context& context, kinds::Endpoint endpoint, const Value& next,
                                        const Value& old) const = 0;
-  virtual std::vector<std::string> warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                                            const Value* old) const = 0;
+  virtual void add_warnings(kinds::Context& context, kinds::Endpoint endpoint, const Value& object, const Value* old,
+                            Warnings& warnings) const = 0;
   // Whether two objects are semantically equal, regardless of representation.
   virtual bool same(const Value& a, const Value& b) const = 0;
 

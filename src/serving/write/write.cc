@@ -103,13 +103,6 @@ Result<Unit> check_revision(call::Call& call, const Value& object, const LiveObj
   return Unit{};
 }
 
-void add_warnings(call::Call& call, kinds::Context& context, kinds::Endpoint endpoint, const Value& object,
-                  const Value* old) {
-  for (const std::string& warning : call.served->object_rules->warnings(context, endpoint, object, old)) {
-    call.warnings.add(warning);
-  }
-}
-
 bool is_deleting(const call::Call& call, const store::Conflict& conflict) {
   if (!conflict.current || conflict.current->value == nullptr) return false;
   Result<cache::Decoded> decoded =
@@ -163,7 +156,7 @@ Result<std::string> finish_preparation(call::Call& call, kinds::Context& context
   Result<std::string> at_rest = body_before_defaults(call, draft.value());
   if (!at_rest) return at_rest;
   if (!call.served->custom) kinds::set_defaults(call.arena, *call.served->stored, draft.root());
-  add_warnings(call, context, endpoint, draft.value(), old);
+  call.served->object_rules->add_warnings(context, endpoint, draft.value(), old, call.warnings);
   return at_rest;
 }
 

@@ -1,16 +1,11 @@
-#include "render/warnings.h"
+#include "base/warnings.h"
 
 #include <optional>
 
 #include "base/text.h"
 
-namespace holdfast::render {
+namespace holdfast {
 namespace {
-
-// Limit for all texts together; above it, each text is truncated to kCutRunes and the excess is dropped
-// (k8s.io/apiserver warning.go).
-constexpr size_t kMaxRunes = 4096;
-constexpr size_t kCutRunes = 256;
 
 // Quoted for the header; nullopt if the text has control characters or is not UTF-8.
 std::optional<std::string> header_of(std::string_view text) {
@@ -42,10 +37,12 @@ Cut cut(std::string_view text, size_t max_runes) {
 }  // namespace
 
 void Warnings::add(std::string_view text) {
-  if (shown_runes_ > kMaxRunes || text.empty() || !known_.insert(std::string(text)).second) return;
-  texts_.emplace_back(text);
+  if (full() || text.empty()) return;
   const Cut shown = cut(text, kCutRunes);
-  if (header_of(shown.text)) shown_runes_ += shown.runes;
+  if (!header_of(shown.text)) return;  // Never shown, truncated or not.
+  if (!known_.insert(KeyHash{}(text)).second) return;
+  texts_.emplace_back(cut(text, kMaxRunes + 1).text);  // A rune too many is enough to see that it does not fit.
+  shown_runes_ += shown.runes;
 }
 
 std::vector<std::string> Warnings::headers() const {
@@ -67,4 +64,4 @@ std::vector<std::string> Warnings::headers() const {
   return headers;
 }
 
-}  // namespace holdfast::render
+}  // namespace holdfast
