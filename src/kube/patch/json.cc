@@ -3,12 +3,12 @@
 #include <map>
 #include <vector>
 
+#include "base/go_numbers.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
 #include "patch/unfold.h"
-#include "base/go_numbers.h"
 
 namespace holdfast::patch {
 namespace {
