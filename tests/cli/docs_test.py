@@ -4,6 +4,7 @@
 The text after ``` determines the type of a block:
   sh                   is run and must succeed
   sh fails             is run and must fail
+  sh shown             is only shown: it needs a checkout, or files that the page does not have
   sh needs TOOL        is run if TOOL can be used (needs.missing), otherwise skipped with a message
   LANGUAGE FILE        is written to FILE, for the commands that follow
 """
@@ -46,7 +47,9 @@ class Page:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             return
-        check(rest in ("", "fails") or rest.startswith("needs "), f"a block is `sh`, `sh fails` or `sh needs TOOL`, not `{kind}`")
+        if rest == "shown":
+            return
+        check(rest in ("", "fails") or rest.startswith("needs "), f"a block is `sh`, `sh fails`, `sh shown` or `sh needs TOOL`, not `{kind}`")
         if rest.startswith("needs ") and (reason := missing(rest.removeprefix("needs "))):
             needs.skip_part(f"{self.name}: {self.title(text)}", reason)
             return
