@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The table at the end of ./dev test: report.py [--status N] [--problem TEXT]... RESULTS.xml [RETRIES.xml]
+With --skipped: only prints the names of the tests that were skipped as a whole, one per line.
 
 RESULTS.xml is what `ctest --output-junit` wrote, RETRIES.xml the same for the tests that were tried twice, whose second result
 counts. Lists what failed and what was skipped: whole tests, and parts of tests that passed. Exits with 1 if anything failed,
@@ -115,8 +116,14 @@ def main():
     parser.add_argument("retries", nargs="?")
     parser.add_argument("--status", type=int, default=0)
     parser.add_argument("--problem", action="append", default=[])
+    parser.add_argument("--skipped", action="store_true")
     args = parser.parse_args()
     found = results(args.results)
+    if args.skipped:
+        for result in found.values():
+            if result.state == "skipped":
+                print(result.name)
+        return 0
     if args.status and all(result.state != "failed" for result in found.values()):
         args.problem.append(f"ctest ended with {args.status}")
     retried = results(args.retries) if args.retries else {}
