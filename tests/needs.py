@@ -4,7 +4,10 @@ A test that cannot run calls skip(), which exits with the status that CTest know
 some of its parts calls skip_part() for each of them. tests/report.py collects both into the table at the end of `./dev test`.
 Look up what is needed before anything is tested, because a failure must never become a skip.
 
-As a program: needs.py --skip REASON COMMAND
+As a program:
+  needs.py --skip REASON COMMAND    skips a test
+  needs.py --new-enough TOOL        succeeds if that toolchain is installed and new enough
+  needs.py --run COMMAND...         runs a command with the toolchains of ./dev test --all on the PATH
 """
 import functools
 import json
@@ -133,6 +136,11 @@ def missing_in(tool, environment):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] != "--skip":
-        sys.exit(__doc__)
-    skip(sys.argv[2], sys.argv[3])
+    asked, arguments = sys.argv[1:2], sys.argv[2:]
+    if asked == ["--skip"] and len(arguments) == 2:
+        skip(*arguments)
+    elif asked == ["--new-enough"] and len(arguments) == 1:
+        sys.exit(0 if new_enough(arguments[0], with_tools()) else 1)
+    elif asked == ["--run"] and arguments:
+        sys.exit(subprocess.run(arguments, env=with_tools(), check=False).returncode)
+    sys.exit(__doc__)
