@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "codec/codec.h"
+#include "types/descriptions.h"
 
 namespace holdfast::verbs {
 namespace {
@@ -231,7 +232,8 @@ std::string OpenApiDocuments::v3_index(const resource::Registry::Snapshot& regis
   for (const openapi::Served& one : served) {
     if (one.custom) custom[one.resource->group].push_back(one);
   }
-  std::map<std::string, std::string> urls;  // By path.
+  std::map<std::string, std::string> urls;               // By path.
+  const auto descriptions = types::Descriptions::get();  // Unpacked once for all documents.
   for (const std::string& path : openapi::v3_paths({served, gates})) {
     const auto group = custom.find(custom_group(path));
     const std::span<const openapi::Served> from = group == custom.end() ? served : group->second;
