@@ -115,12 +115,14 @@ def missing_in(tool, environment):
         return f"{tool} is not installed"
     if tool in VERSIONS and not new_enough(tool, environment):
         return f"{tool} is older than {'.'.join(map(str, VERSIONS[tool]))}"
+    if tool == "cargo" and shutil.which("cc", path=environment["PATH"]) is None:
+        return "cargo needs a C compiler (cc) to link"
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
         here = pathlib.Path(folder)
         probes = {
             "go": [["go", "list", "-m", "k8s.io/api@v0.36.3"]],
             "npm": [["npm", "view", "@kubernetes/client-node", "version"]],
-            "python3": [["python3", "-m", "venv", "probe"], ["probe/bin/pip", "download", "--quiet", "--no-deps", "iniconfig"]],
+            "python3": [["python3", "-c", "import ensurepip"], ["python3", "-m", "venv", "probe"], ["probe/bin/pip", "download", "--quiet", "--no-deps", "iniconfig"]],
             "mvn": [["mvn", "--batch-mode", "--quiet", "dependency:get", "-Dartifact=org.apiguardian:apiguardian-api:1.1.2:pom", "-Dtransitive=false"]],
             "cargo": [["cargo", "fetch", "--quiet"]],
         }
