@@ -32,8 +32,6 @@ EXEMPT = {
     "limit apiextensions/v1.CustomResourceDefinitionVersion.selectableFields": "equal fields count once",
     "limit core/v1.PodCertificateProjection.maxExpirationSeconds": "the server drops these volumes",
     "limit meta/v1.Condition.type": "each part has a limit of its own",
-    "limit resource/v1.DeviceSubRequest.count": "0 is the same as absent",
-    "limit resource/v1.ExactDeviceRequest.count": "0 is the same as absent",
 }
 # The names that errors use for some fields: those of Kubernetes' internal types.
 INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookConversion.clientConfig": "webhookClientConfig"}
@@ -167,18 +165,21 @@ def limits_of(field):
     text, kind = field.description, field.type
     low = high = None
     if kind in ("int32", "int64"):
-        if found := re.search(r"\bfrom (\d+) to (\d+)\b(?! or)", text):
+        if found := re.search(r"\b(\d+) to (\d+)\b(?! or)", text):
             octal = found[2].startswith("0") and found[2] != "0"
             low, high = int(found[1]), int(found[2], 8 if octal else 10)
-        if found := re.search(r"\bat least (\d+)\b", text):
+        if found := re.search(r"\b[Aa]t least (\d+)\b", text):
             low = int(found[1])
         if found := re.search(r"\b(?:greater than|more than) (\d+|zero)\b", text):
             low = 1 + int(found[1].replace("zero", "0"))
-        if found := re.search(r"\bat most (\d+)\b", text):
+        if found := re.search(r"\b[Aa]t most (\d+)\b", text):
             high = int(found[1])
-        return [pair for pair in ((low, low - 1) if low is not None else None, (high, high + 1) if high is not None else None) if pair]
-    if kind.startswith("[]") and (found := re.search(r"\bat most (\d+)\b(?! (?:characters|for each|one))", text)):
+        below = None if low is None else -1 if low == 1 and not field.pointer else low - 1  # 0 is the same as absent.
+        return [pair for pair in ((low, below) if low is not None else None, (high, high + 1) if high is not None else None) if pair]
+    if kind.startswith("[]") and (found := re.search(r"\b(?:at most|1 to) (\d+)\b(?! (?:characters|for each|one))", text)):
         return [("items", int(found[1]))]
+    if kind.startswith("map[") and (found := re.search(r"\bat most (\d+)\b(?! (?:characters|\w+iB))", text)):
+        return [("entries", int(found[1]))]
     if kind == "string" and (found := re.search(r"\bat most (\d+) (?:characters|bytes)\b", text)):
         return [("a" * int(found[1]), "a" * (int(found[1]) + 1))]
     return []
@@ -219,6 +220,8 @@ def examine(case, seen):
             for allowed, beyond in limits_of(place.field):
                 if allowed == "items":
                     allowed, beyond = [value[0]] * beyond, [value[0]] * (beyond + 1)
+                elif allowed == "entries":
+                    allowed, beyond = ({f"a{i}": next(iter(value.values())) for i in range(count)} for count in (beyond, beyond + 1))
                 good, bad = case.problems(place, allowed), case.problems(place, beyond)
                 shown = f"{str(allowed)[:30]} {sorted(good)!r:.150}, {str(beyond)[:30]} {sorted(bad)!r:.150}"
                 seen["limit"].setdefault(place.what, []).append((bool(bad - good), f"{case.name}: {place.path}: {shown}"))
