@@ -181,13 +181,12 @@ class Explainer {
     }
     if (!stated.empty()) return "default " + stated;
     const Value* declared = property.find("default");
-    const bool empty = declared != nullptr && ((declared->is_map() && declared->count() == 0) ||
-                                               (declared->is_string() && declared->as_string().empty()));
-    if (required && (declared == nullptr || empty)) return "required";
+    if (declared != nullptr && declared->is_map() && declared->count() == 0) return "defaults";
+    const bool no_text = declared != nullptr && declared->is_string() && declared->as_string().empty();
+    if (required && (declared == nullptr || no_text)) return "required";
     if (declared == nullptr) return "removed";
-    if (declared->is_map() && empty) return "defaults";
     return "default " +
-           (declared->is_string() && !empty ? std::string(declared->as_string()) : codec::encode_json(*declared));
+           (declared->is_string() && !no_text ? std::string(declared->as_string()) : codec::encode_json(*declared));
   }
 
   // Fields that identify the object, or that only the server sets (docs/unsetting-fields.md).
