@@ -136,7 +136,6 @@ func enabled(gate *bool) bool {
 // shared is the state of all transports made by one wrapper: client-go makes one transport for each group of a clientset.
 type shared struct {
 	options Options
-	prefix  []string
 	// Parameters to add to each clause, most wanted first. The last one always works (see ask).
 	parameters []string
 	partial    bool // More than managedFields is left out.
@@ -149,7 +148,6 @@ type shared struct {
 
 func newShared(options Options) *shared {
 	s := &shared{options: options, types: newTypes(options.Scheme)}
-	s.prefix = segments(options.Prefix)
 	owned := false
 	for _, field := range options.Fields {
 		if field == ManagedFields {

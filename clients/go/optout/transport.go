@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"holdfast.test/go/internal/apipath"
 )
 
 type transport struct {
@@ -29,7 +31,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Context().Value(keepKey{}) != nil || request.Header.Get("Upgrade") != "" {
 		return t.base.RoundTrip(request)
 	}
-	what := shapeOf(request.Method, request.URL, t.shared.prefix)
+	what := shapeOf(request.Method, request.URL, t.shared.options.Prefix)
 	if what == nothing {
 		return t.base.RoundTrip(request)
 	}
@@ -104,43 +106,17 @@ const (
 	watch
 )
 
-func segments(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-}
-
-// These subresources are streams or belong to a pod, not to the API.
-var opaque = map[string]bool{"proxy": true, "log": true, "exec": true, "attach": true, "portforward": true}
-
-func shapeOf(method string, url *url.URL, prefix []string) shape {
-	path := segments(url.Path)
-	if len(path) < len(prefix) {
-		return nothing
-	}
-	path = path[len(prefix):]
-	switch {
-	case len(path) > 2 && path[0] == "api":
-		path = path[2:]
-	case len(path) > 3 && path[0] == "apis":
-		path = path[3:]
-	default:
-		return nothing
-	}
-	watched := path[0] == "watch"
-	if watched {
-		path = path[1:]
-	}
-	if len(path) > 2 && path[0] == "namespaces" && !(len(path) == 3 && (path[2] == "status" || path[2] == "finalize")) {
-		path = path[2:]
-	}
-	if len(path) == 0 || len(path) > 3 || path[0] == "proxy" || (len(path) == 3 && opaque[path[2]]) {
+func shapeOf(method string, url *url.URL, prefix string) shape {
+	path, ok := apipath.Parse(url.Path, prefix)
+	if !ok {
 		return nothing
 	}
 	switch method {
 	case http.MethodGet:
-		if watched {
+		if path.Watch {
 			return watch
 		}
-		if len(path) > 1 {
+		if path.Name != "" {
 			return object
 		}
 		if values, given := url.Query()["watch"]; given && values[0] != "false" && values[0] != "0" {
@@ -150,7 +126,7 @@ func shapeOf(method string, url *url.URL, prefix []string) shape {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		return object
 	case http.MethodDelete:
-		if len(path) == 1 {
+		if path.Name == "" {
 			return list
 		}
 		return object
