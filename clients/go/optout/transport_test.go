@@ -148,6 +148,39 @@ func TestAServerThatRejectsTheParameter(t *testing.T) {
 	}
 }
 
+// Kubernetes 1.38 with its gate on: a clause with any value but one does not match.
+func TestAServerThatKnowsOneValue(t *testing.T) {
+	s, accepts := server(t, func(w http.ResponseWriter, r *http.Request) {
+		for _, clause := range strings.Split(r.Header.Get("Accept"), ",") {
+			_, value, given := strings.Cut(clause, "drop=")
+			if given && value != ManagedFields {
+				continue
+			}
+			if given {
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"v"}}`)
+				return
+			}
+			respond(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusNotAcceptable)
+	})
+	for _, fields := range [][]string{{ManagedFields}, {ManagedFields, "data"}, {"data"}, {"data", "status", ManagedFields}} {
+		got, err := call(t, client(t, Options{Fields: fields}), "GET", s.URL+"/api/v1/namespaces/x/configmaps/a", "application/json", "")
+		want := full
+		for _, field := range fields {
+			want = strings.Replace(want, map[string]string{ManagedFields: `,"managedFields":[{"manager":"m"}]`, "data": `,"data":{"k":"v"}`}[field], "", 1)
+		}
+		if err != nil || got != want {
+			t.Errorf("%v: %s %v", fields, got, err)
+		}
+	}
+	if len(*accepts) != 4 {
+		t.Error("requests were sent twice: ", *accepts)
+	}
+}
+
 func TestATypeThatIsNotServed(t *testing.T) {
 	s, accepts := server(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotAcceptable) })
 	c := client(t, Options{})
