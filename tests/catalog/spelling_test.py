@@ -9,7 +9,10 @@ import shutil
 import subprocess
 import sys
 
-from catalog import load
+from catalog import FOLDER, load
+
+sys.path.insert(0, str(FOLDER.parent / "tests"))
+import needs  # noqa: E402
 
 WORDS = pathlib.Path(__file__).resolve().parent / "words.txt"
 
@@ -21,8 +24,7 @@ def plain(text):
 
 def main():
     if shutil.which("hunspell") is None:
-        print("skipped: hunspell is not installed")
-        return 77
+        needs.skip("hunspell is not installed", "./dev setup && ./dev lint")
     packages, types, _, described = load()
     kinds = {resource.kind for package in packages.values() for resource in package.resources} | {named.name for named in types.values()}
     known = set(WORDS.read_text().split())
@@ -34,8 +36,7 @@ def main():
     checked = subprocess.run(["hunspell", "-d", "en_US", "-i", "utf-8", "-l"], input="\n".join(asked), text=True, capture_output=True,
                              env={**os.environ, "LC_ALL": "C.UTF-8"})
     if checked.returncode != 0 or "Can't open" in checked.stderr:
-        print("skipped: hunspell has no American dictionary")
-        return 77
+        needs.skip("hunspell has no American dictionary", "./dev setup && ./dev lint")
     wrong = [word for word in checked.stdout.split() if word in where]
     for word in wrong:
         print(f"{where[word]}: {word!r}: misspelt, or missing in {WORDS.name}")

@@ -3,15 +3,14 @@
 
 The texts are in explain.txt, each below its command line. Plain texts are compared with those of kubectl too, if there is one
 that prints in the same layout. --record writes what holdfast prints now."""
-import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", part) for part in ("api", "")]
+import needs  # noqa: E402
 from serve import Server, check, finish, wait_until  # noqa: E402
 
 TEXTS = pathlib.Path(__file__).resolve().parent / "explain.txt"
@@ -97,16 +96,11 @@ WIDGETS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefin
 
 
 def kubectl():
-    found = shutil.which("kubectl")
-    if found is None:
-        print("skipped the comparison with kubectl: there is none")
-        return None
-    told = subprocess.run([found, "version", "--client", "-o", "json"], capture_output=True, text=True)
-    version = json.loads(told.stdout)["clientVersion"] if told.returncode == 0 else {}
-    if int(re.match(r"\d*", version.get("minor", "0"))[0] or 0) < KUBECTL_MINOR:
-        print(f"skipped the comparison with kubectl: it is older than 1.{KUBECTL_MINOR}")
-        return None
-    return found
+    found = needs.kubectl()
+    if found is not None and needs.minor_of(found) >= KUBECTL_MINOR:
+        return found
+    needs.skip_part("comparison with kubectl", f"no kubectl 1.{KUBECTL_MINOR} or newer")
+    return None
 
 
 def main():
