@@ -343,17 +343,32 @@ struct Writer {
   Value version_info() {
     static constexpr std::string_view kRequired[] = {
         "major", "minor", "gitVersion", "gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"};
-    std::set<std::string_view> names(std::begin(kRequired), std::end(kRequired));
-    names.insert({"emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"});
+    static constexpr std::pair<std::string_view, std::string_view> kDescribed[] = {
+        {"buildDate", "When the server was built."},
+        {"compiler", "Compiler that built the server."},
+        {"emulationMajor", "Major version of the API that is served."},
+        {"emulationMinor", "Minor version of the API that is served."},
+        {"gitCommit", "Commit that the server was built from."},
+        {"gitTreeState", "Whether the sources were those of the commit."},
+        {"gitVersion", "Version of the API with its patch level, such as v1.36.0."},
+        {"goVersion", "Version of Go, where the server is written in it."},
+        {"major", "Major version of the server's API."},
+        {"minCompatibilityMajor", "Major version of the oldest servers that can share its data."},
+        {"minCompatibilityMinor", "Minor version of the oldest servers that can share its data."},
+        {"minor", "Minor version of the server's API."},
+        {"platform", "Operating system and processor of the server."},
+    };
     MapBuilder properties(arena);
-    for (std::string_view name : names) {
+    for (const auto& [name, description] : kDescribed) {
       MapBuilder property(arena);
+      property.add("description", Value::string(description));
       property.add("type", Value::string("string"));
       const bool required = std::find(std::begin(kRequired), std::end(kRequired), name) != std::end(kRequired);
       if (required && v3()) property.add("default", Value::string(""));
       properties.add(name, property.build());
     }
     MapBuilder schema(arena);
+    schema.add("description", Value::string("Versions of the server."));
     schema.add("type", Value::string("object"));
     schema.add("required", strings(kRequired));
     schema.add("properties", properties.build());
@@ -563,6 +578,7 @@ struct Writer {
         written.emplace(name, version_info());
       } else if (name == std::string(kMeta) + "Patch") {
         MapBuilder patch(arena);
+        patch.add("description", Value::string("A patch, in the form that its media type names."));
         patch.add("type", Value::string("object"));
         written.emplace(name, patch.build());
       } else if (const Type* type = types::find_type_by_openapi_name(name)) {

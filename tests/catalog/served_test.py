@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The descriptions of the catalog are where clients look for them: served_test.py HOLDFAST"""
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "api"))
+from catalog import load, members_of  # noqa: E402
+from serve import Server  # noqa: E402
+
+HOLDFAST = sys.argv.pop(1)
+PACKAGES, TYPES, ORDER, _ = load()
+GATED = "--feature-gates=DeclarativeFieldManager=false"
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(HOLDFAST)
+        cls.addClassCleanup(cls.server.__exit__, None, None, None)
+
+    def schemas(self):
+        """-> {"v2": {schema: ...}, "v3": {schema: ...}}"""
+        found = {"v2": self.server.json("GET", "/openapi/v2")["definitions"], "v3": {}}
+        for path in self.server.json("GET", "/openapi/v3")["paths"]:
+            found["v3"].update(self.server.json("GET", "/openapi/v3/" + path).get("components", {}).get("schemas", {}))
+        return found
+
+    def test_every_schema_and_property_of_openapi_is_described_in_these_words(self):
+        named = {f"{one.package.openapi}.{one.name}": one for one in TYPES.values() if one.keyword == "struct" and one.package.openapi}
+        for version, schemas in self.schemas().items():
+            self.assertGreater(len(schemas), 500)
+            for name, schema in schemas.items():
+                with self.subTest(f"{version}: {name}"):
+                    self.assertTrue(schema.get("description"))
+                    for member, value in schema.get("properties", {}).items():
+                        self.assertTrue(value.get("description"), member)
+                    if name not in named:
+                        continue  # The response of /version.
+                    self.assertEqual(schema["description"], named[name].description)
+                    for field in members_of(TYPES, named[name]):
+                        if field.name in schema.get("properties", {}):
+                            self.assertEqual(schema["properties"][field.name]["description"], field.description)
+
+    def test_every_column_of_a_table_is_described_in_these_words(self):
+        tables = 0
+        for group, version, package in ORDER:
+            for resource in package.resources:
+                if not {"list", "get"} & set(resource.verbs):
+                    continue
+                root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
+                code, _, data = self.server.request("GET", root + resource.plural, accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+                if code == 404:
+                    continue  # A beta version that is not served unless asked for.
+                table = json.loads(data)
+                with self.subTest(resource.plural):
+                    self.assertEqual(table["kind"], "Table")
+                    self.assertEqual([column["description"] for column in table["columnDefinitions"]], [column.description for column in resource.columns])
+                    tables += 1
+        self.assertGreater(tables, 50)
+
+    def test_fields_of_a_gate_are_described_only_while_it_is_on(self):
+        metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+        self.assertIn("Holdfast gate", self.schemas()["v2"][metadata]["properties"]["options"]["description"])
+        with Server(HOLDFAST, flags=[GATED]) as server:
+            self.assertNotIn("options", server.json("GET", "/openapi/v2")["definitions"][metadata]["properties"])
+
+    def test_documents_cost_no_memory_until_they_are_asked_for(self):
+        with open(HOLDFAST, "rb") as binary:
+            image = binary.read()
+        self.assertNotIn(TYPES["apps/v1.DeploymentSpec"].description.encode(), image, "packed in the binary")
+
+
+if __name__ == "__main__":
+    unittest.main()
