@@ -135,6 +135,13 @@ class Comparisons(Folder):
         code, shown = run(sys.executable, TESTS / "golden" / "replay.py", "--server", "https://127.0.0.1:1", "--only", "no such recording", TESTS / "golden" / "apply")
         self.assertNotEqual(code, 0)
 
+    def test_a_comparison_with_a_missing_program_fails(self):
+        missing = self.folder / "missing"
+        self.assertIn("to compare with", run(sys.executable, TESTS / "compare" / "cel.py", missing, missing)[1])
+        self.assertEqual(run(sys.executable, TESTS / "compare" / "cel.py", missing, missing)[0], 1)
+        self.assertEqual(run(sys.executable, TESTS / "compare" / "cel_conformance.py", missing, missing, "--suite", self.folder)[0], 1)
+        self.assertEqual(run(TESTS / "compare" / "run.sh", missing, KUBE_APISERVER=str(missing))[0], 1)
+
     def test_a_replay_of_a_missing_or_broken_file_fails(self):
         for path in (self.folder / "missing", self.folder / "missing.json", self.write("broken.json", "{")):
             self.assertNotEqual(run(sys.executable, TESTS / "golden" / "replay.py", "--list", TESTS / "golden" / "discovery", path)[0], 0, path)

@@ -4,7 +4,7 @@
 type, error, compile error, cost or estimate.
 
 Map order is random in Go: if answers vary between runs of the oracle, any of them is accepted, and if Holdfast has yet
-another one the line counts as not compared. Skipped if there is no oracle.
+another one the line counts as not compared.
 """
 import argparse
 import json
@@ -94,8 +94,7 @@ def main():
     parser.add_argument("--show", type=int, default=20)
     options = parser.parse_args()
     if not os.access(options.oracle, os.X_OK):
-        print("cel.py: skipped: oracle not found:", options.oracle)
-        return 0
+        sys.exit(f"cel.py: there is no program {options.oracle} to compare with")
     rng = random.Random(options.seed)
     differing = compare(options, expression_lines(rng, options.count), "expressions") if options.count else 0
     if options.schemas:

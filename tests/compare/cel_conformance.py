@@ -4,7 +4,7 @@ evaluated by `holdfast cel --json-lines` and by an oracle that runs Kubernetes' 
 in value, type, error, compile error, cost or estimate, and expected values that the oracle has and Holdfast does not.
 
 What Kubernetes' CEL lacks (the suite's own messages, math, cel.bind) must be rejected with the same message. The suite is
-taken from its Go module; skipped if go or the oracle is missing. Excluded are tests with variables that cannot be
+taken from its Go module. Excluded are tests with variables that cannot be
 represented in JSON, and those with Protobuf's well-known messages (docs/differences.md).
 """
 import argparse
@@ -191,8 +191,7 @@ def main():
     options = parser.parse_args()
     folder = options.suite or suite()
     if folder is None or not os.access(options.oracle, os.X_OK):
-        print("cel_conformance.py: skipped: there is no", "suite" if folder is None else "oracle " + options.oracle)
-        return 0
+        sys.exit("cel_conformance.py: there is no " + ("suite (is Go installed?)" if folder is None else f"program {options.oracle} to compare with"))
     tests = list(tests_of(folder))
     lines = [line for _, line, _ in tests]
     ours, theirs = answers([options.holdfast, "cel", "--json-lines"], lines), answers([options.oracle], lines)

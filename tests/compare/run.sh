@@ -9,7 +9,7 @@ case $1 in
 --policies) compare=policies.py controllers=validatingadmissionpolicy-status-controller && shift ;;
 esac
 for program in "${KUBE_APISERVER:-kube-apiserver}" "${ETCD:-etcd}"; do
-  command -v "$program" >/dev/null || { echo "run.sh: skipped: $program not found" && exit 0; }
+  command -v "$program" >/dev/null || { echo "run.sh: $program not found (tests/kubernetes/build builds it)" >&2 && exit 1; }
 done
 holdfast=$1
 shift
