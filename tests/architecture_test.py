@@ -101,6 +101,10 @@ def main():
             if not test_code and module not in ("base", "client") and re.search(r"(?<![\w.>])spawn\(", file.read_text()):
                 if str(file.relative_to(ROOT)) not in OWNERS_OF_TASKS:
                     problems.append(f"{file.relative_to(ROOT)} starts a task without a TaskGroup")
+            # Text of others is never raw on a terminal (cli/terminal.h). Exempt: programs that talk to no server.
+            if not test_code and module == "cli" and file.name not in ("terminal.cc", "store.cc", "with.cc", "assets.cc", "documentation.cc", "etcd_stand_in.cc", "kube_apiserver.cc"):
+                for call in re.findall(r"(?<![\w.>])(?:f?printf|f?puts|f?putc|fwrite)\(", file.read_text()):
+                    problems.append(f"{file.relative_to(ROOT)} calls {call[:-1]} instead of the functions of cli/terminal.h")
             # Keys from outside: collisions must be unpredictable (base/hash.h). The client and the command line trust their
             # server.
             if not test_code and module not in ("client", "cli", "applygen") and str(file.relative_to(ROOT)) not in OWN_KEYS:

@@ -655,6 +655,33 @@ def with_command(shell):
     check(len(list(temporary.iterdir())) == 1 and "kept" in done.stderr, "unless --keep is given")
 
 
+def hostile_text(shell):
+    """Values and names of others do not act on the terminal, and output stays JSON and YAML of the same values."""
+    bad = "".join(map(chr, [*range(1, 9), *range(11, 32), *range(0x7f, 0xa0), 0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f), *range(0x2066, 0x206a), 0xfeff]))
+    value = "\x1b]0;title\x07\x1b[2J" + bad
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hostile", "annotations": {"note": value}}, "data": {"v": value}}
+    path = shell.file("hostile.json", json.dumps(manifest))
+    shell.out("apply", "-f", path)
+    hidden = re.compile("[" + re.escape(bad.replace("\t", "").replace("\n", "")) + "]")
+    for command in (["get", "cm", "hostile", "-o", "yaml"], ["get", "cm", "hostile", "-o", "json"], ["describe", "cm", "hostile"], ["blame", "cm", "hostile"],
+                    ["get", "cm", "hostile", "-o", "custom-columns=V:.data.v"], ["apply", "-f", path, "-o", "yaml"], ["blame", "cm", "hostile", "-o", "json"],
+                    ["get", "cm", "no" + value[:30]], ["get", "no" + value[:30]], ["apply", "-f", path, "--validate", value]):
+        status, out, err = shell.run(*command)
+        found = hidden.findall(out + err)
+        check(not found, f"{command[:2]} {command[-1]!r:.20} shows nothing hidden: {found}")
+    read = json.loads(shell.out("get", "cm", "hostile", "-o", "json"))["data"]["v"]
+    check(read == value, "JSON reads back to the same value")
+    shell.run("delete", "cm", "hostile")
+    check(shell.run("create", "-f", "-", stdin=json.dumps(manifest))[0] == 0, "created again")
+    yaml = shell.out("get", "cm", "hostile", "-o", "yaml")
+    shell.run("delete", "cm", "hostile")
+    check(shell.run("create", "-f", "-", stdin=yaml.replace("  resourceVersion:", "  # "))[0] == 0 and
+          json.loads(shell.out("get", "cm", "hostile", "-o", "json"))["data"]["v"] == value, "so does YAML")
+    check(shell.out("get", "cm", "hostile", "-o", "jsonpath={.data.v}").endswith("\ufeff"), "a template's result is data in a pipe")
+    screen = Screen(shell, 100, "get", "cm", "hostile", "-o", "jsonpath={.data.v}")
+    check(screen.end() == 0 and not hidden.search(screen.data.replace("\r\n", "")) and "^[]0;title^G" in screen.data, f"but not on a terminal: {screen.data!r}")
+
+
 class Screen:
     """The output of a program on a terminal of some width: a pty that understands the few control sequences that we use."""
 
@@ -761,7 +788,7 @@ def run_parts(server, parts):
 
 
 def main():
-    anywhere = (conflicts, manifests, apply_sets, sources, ownership, hard_shapes, migrate, lifecycle, terminal, beside_kubectl)
+    anywhere = (conflicts, manifests, apply_sets, sources, ownership, hard_shapes, hostile_text, migrate, lifecycle, terminal, beside_kubectl)
     with Server(HOLDFAST) as server:
         run_parts(server, (declared_manager, connection, unreachable, with_command, *anywhere))
     if PEER is None:

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "codec/codec.h"
 #include "codec/letters.h"
+#include "codec/visible.h"
 #include "codec/yaml_scalar.h"
 
 namespace holdfast::codec {
@@ -119,9 +120,16 @@ bool is_break(uint32_t rune) {
   return rune == '\r' || rune == '\n' || rune == 0x85 || rune == 0x2028 || rune == 0x2029;
 }
 
-bool is_printable(uint32_t rune) {
-  return rune == '\n' || (rune >= 0x20 && rune <= 0x7e) ||
-         (rune >= 0xa0 && rune <= 0xfffd && rune != 0xfeff && !(rune >= 0xd800 && rune < 0xe000));
+// Which characters are written as themselves.
+enum class Raw : uint8_t {
+  AsGo,     // Those that go-yaml writes raw; an object with characters that it cannot read is refused.
+  Visible,  // All that are not hidden; nothing is refused.
+};
+
+bool is_printable(uint32_t rune, Raw raw) {
+  if (rune == '\n' || (rune >= 0x20 && rune <= 0x7e)) return true;
+  if (raw == Raw::Visible && is_hidden(rune)) return false;
+  return rune >= 0xa0 && rune <= 0xfffd && rune != 0xfeff && !(rune >= 0xd800 && rune < 0xe000);
 }
 
 struct Allowed {
@@ -131,7 +139,7 @@ struct Allowed {
   bool block = true;
 };
 
-Allowed analyse(std::string_view text) {
+Allowed analyse(std::string_view text, Raw raw) {
   Allowed allowed;
   if (text.empty()) {
     allowed.block = false;
@@ -155,7 +163,7 @@ Allowed analyse(std::string_view text) {
     } else {
       indicators |= (c == ':' && before_white) || (c == '#' && after_white);
     }
-    special |= !is_printable(rune.value);
+    special |= !is_printable(rune.value, raw);
     const bool space = c == ' ';
     const bool line_break = is_break(rune.value);
     if (space && previous_break) space_after_break = true;
@@ -184,7 +192,7 @@ enum class Style : uint8_t { Plain, SingleQuoted, DoubleQuoted, Literal };
 // only if the current one is in use.
 class Writer {
  public:
-  explicit Writer(std::string& out) : out_(out) {}
+  Writer(std::string& out, Raw raw) : out_(out), raw_(raw) {}
 
   bool document(const Value& root) {
     node(root, false);
@@ -262,6 +270,7 @@ class Writer {
   }
 
   std::string& out_;
+  const Raw raw_;
   Arena arena_;  // For sorted members and decoded raw leaves.
   std::vector<Open> open_;
   int indent_ = -1;
@@ -287,7 +296,8 @@ void Writer::node(const Value& value, bool in_map) {
     }
     case Value::Kind::Raw: {
       // The raw text is part of the JSON response, and read as YAML along with it.
-      Result<Value> read = decode_yaml(arena_, value.raw_json());
+      Result<Value> read =
+          raw_ == Raw::Visible ? decode_json(arena_, value.raw_json()) : decode_yaml(arena_, value.raw_json());
       if (read) return node(*read, in_map);
       if (problem_.empty()) problem_ = read.error().message;
       return word("null");
@@ -330,10 +340,11 @@ std::string_view Writer::checked(std::string_view text, std::string& changed) {
     const Rune rune = decode_rune(text, at);
     invalid |= !rune.valid;
     has_nel |= rune.valid && rune.value == 0x85;
-    if (rune.valid && is_rejected_by_yaml(rune.value)) fail("control characters are not allowed");
+    if (raw_ == Raw::AsGo && rune.valid && is_rejected_by_yaml(rune.value)) fail("control characters are not allowed");
     at += rune.length;
   }
   if (invalid) text = changed = replace_invalid_utf8(text);
+  if (raw_ == Raw::Visible) return text;
   if (has_nel) text = changed = fold_next_lines(text);
   return text;
 }
@@ -353,13 +364,13 @@ void Writer::open_map(std::span<const Member> members) {
 
 void Writer::key(std::string_view key_text) {
   // A key must be on one line, and a raw NEL ends the line.
-  if ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
-      key_text.find("\xc2\x85") != std::string_view::npos) {
+  if (raw_ == Raw::AsGo && ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
+                            key_text.find("\xc2\x85") != std::string_view::npos)) {
     fail("did not find expected ',' or '}'");
   }
   std::string changed;
   const std::string_view name = checked(key_text, changed);
-  if (name.size() <= kLongestSimpleKey && !analyse(name).multiline) {
+  if (name.size() <= kLongestSimpleKey && !analyse(name, raw_).multiline) {
     text(name, true);
     return indicator(":", false, false, false);
   }
@@ -410,7 +421,7 @@ Style Writer::style_of(std::string_view text, const Allowed& allowed, bool simpl
 }
 
 void Writer::text(std::string_view text, bool simple_key) {
-  const Allowed allowed = analyse(text);
+  const Allowed allowed = analyse(text, raw_);
   const Style style = style_of(text, allowed, simple_key);
   const int outer = indent_;
   indent_ = indent_ < 0 ? kIndent : indent_ + kIndent;
@@ -503,7 +514,8 @@ void Writer::double_quoted(std::string_view text, bool may_fold) {
   bool after_space = false;
   for (size_t at = 0; at < text.size();) {
     const Rune rune = decode_rune(text, at);
-    if (escape_all || !is_printable(rune.value) || is_break(rune.value) || rune.value == '"' || rune.value == '\\') {
+    if (escape_all || !is_printable(rune.value, raw_) || is_break(rune.value) || rune.value == '"' ||
+        rune.value == '\\') {
       escape(rune.value);
       at += rune.length;
       after_space = false;
@@ -565,12 +577,20 @@ void Writer::literal(std::string_view text) {
 
 }  // namespace
 
-Result<Unit> encode_yaml(const Value& value, std::string& out) {
+namespace {
+
+Result<Unit> encode(const Value& value, std::string& out, Raw raw) {
   const size_t before = out.size();
-  Writer writer(out);
+  Writer writer(out, raw);
   if (writer.document(value)) return Unit{};
   out.resize(before);
   return internal_error(writer.problem());
 }
+
+}  // namespace
+
+Result<Unit> encode_yaml(const Value& value, std::string& out) { return encode(value, out, Raw::AsGo); }
+
+Result<Unit> encode_visible_yaml(const Value& value, std::string& out) { return encode(value, out, Raw::Visible); }
 
 }  // namespace holdfast::codec

@@ -1,6 +1,7 @@
 // The resource verbs.
 #include "client/core.h"
 #include "codec/typed.h"
+#include "codec/visible.h"
 #include "ownership/ownership.h"
 
 namespace holdfast::client {
@@ -208,6 +209,8 @@ Call<Result<Object>> ApiBase::apply_value(const Value& config, const ApplyOption
       write_request(*core_, resource_, "PATCH", space_of(space_, config), name, options.subresource, options);
   if (options.force) add_query(sent.target, "force", "true");
   set_body(sent, config, *core_);
+  // Servers read apply configurations as YAML, which refuses some characters that JSON leaves raw, and folds others.
+  if (sent.content_type == "application/json") sent.body = codec::visible_json(std::move(sent.body));
   sent.content_type =
       sent.content_type == "application/cbor" ? "application/apply-patch+cbor" : "application/apply-patch+yaml";
   if (ownership::has_marker(config)) {

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 
 namespace holdfast::cli {
 namespace {
@@ -60,7 +61,7 @@ int api_resources(const ApiResourcesFlags& flags) {
   for (const client::ServedResource* served : rows) {
     const client::Resource& resource = served->resource;
     if (flags.output == "name") {
-      printf("%s\n", (resource.group.empty() ? resource.plural : resource.plural + "." + resource.group).c_str());
+      print(resource.group.empty() ? resource.plural : resource.plural + "." + resource.group, "\n");
       continue;
     }
     std::vector<std::string> row = {resource.plural, join(served->short_names, ","), resource.api_version(),
@@ -68,7 +69,7 @@ int api_resources(const ApiResourcesFlags& flags) {
     if (wide) row.insert(row.end(), {join(served->verbs, ","), join(served->categories, ",")});
     table.add(std::move(row));
   }
-  fputs(table.take().c_str(), stdout);
+  print(table.take());
   return 0;
 }
 

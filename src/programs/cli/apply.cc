@@ -77,8 +77,7 @@ class Applier {
     options.field_validation = field_validation(flags_.validate);
     if (flags_.dry_run == "client") {
       progress.clear();
-      printf("%s serverside-applied%s\n", display_name(api->resource(), manifest.object.name()).c_str(),
-             flags_.dry_run_note());
+      print(display_name(api->resource(), manifest.object.name()), " serverside-applied", flags_.dry_run_note(), "\n");
       return Unit{};
     }
     Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
@@ -148,7 +147,7 @@ class Applier {
           manifest.where();
       return error;
     }
-    fprintf(stderr, "%s", heading.c_str());
+    print_error(heading);
     for (FieldConflict& conflict : conflicts) {
       if (conflict.resolution != Resolution::Open) continue;
       const std::string question = conflict.path + ": [t]ake yours, [s]hare the live value, [y]ield, [q]uit? ";
@@ -173,11 +172,11 @@ class Applier {
               const std::vector<FieldConflict>& conflicts) {
     const std::string name = display_name(api.resource(), applied.name());
     if (flags_.output == "name") {
-      printf("%s\n", name.c_str());
+      print(name, "\n");
     } else if (!flags_.output.empty()) {
       applied_.push_back(applied);
     } else {
-      printf("%s serverside-applied%s\n", name.c_str(), flags_.dry_run_note());
+      print(name, " serverside-applied", flags_.dry_run_note(), "\n");
     }
     fflush(stdout);
     for (const FieldConflict& conflict : conflicts) {
@@ -187,8 +186,8 @@ class Applier {
       for (const FieldConflict::Owner& owner : conflict.owners) {
         owners.push_back(owner.manager + (owner.operation.empty() ? "" : " (" + owner.operation + ")"));
       }
-      fprintf(stderr, "  overrode %s of %s: %s -> %s\n", conflict.path.c_str(), join(owners, ", ").c_str(),
-              conflict.live.c_str(), conflict.ours.c_str());
+      print_error("  overrode ", conflict.path, " of ", join(owners, ", "), ": ", conflict.live, " -> ", conflict.ours,
+                  "\n");
     }
     if (flags_.show_foreign) report_foreign(applied, manager);
   }
@@ -207,7 +206,7 @@ class Applier {
     list.add("kind", Value::string("List"));
     list.add("metadata", Value::empty_map());
     const Value shown = applied_.size() == 1 ? objects.items()[0] : list.build();
-    fputs((flags_.output == "yaml" ? yaml_text(shown) : json_text(shown) + "\n").c_str(), stdout);
+    print(flags_.output == "yaml" ? yaml_text(shown) : json_text(shown) + "\n");
     fflush(stdout);
   }
 
@@ -223,7 +222,7 @@ class Applier {
         if (entry.manager == manager && entry.operation == ownership::Operation::Apply) return;
         others.push_back(std::string(entry.manager) + " (" + std::string(name_of(entry.operation)) + ")");
       }
-      fprintf(stderr, "  foreign %s of %s\n", to_string(path).c_str(), join(others, ", ").c_str());
+      print_error("  foreign ", to_string(path), " of ", join(others, ", "), "\n");
     });
   }
 
@@ -253,9 +252,13 @@ int prune(const ApplyFlags& flags, const Session& session, const std::vector<App
     }
     progress.clear();
     // With -o yaml and -o json, standard output contains only objects.
-    FILE* const out = flags.output == "yaml" || flags.output == "json" ? stderr : stdout;
-    fprintf(out, "%s%s%s\n", name.c_str(), flags.output == "name" ? "" : " pruned",
-            flags.output == "name" ? "" : flags.dry_run_note());
+    const std::string line =
+        name + (flags.output == "name" ? "" : std::string(" pruned") + flags.dry_run_note()) + "\n";
+    if (flags.output == "yaml" || flags.output == "json") {
+      print_error(line);
+    } else {
+      print(line);
+    }
   }
   return status;
 }
@@ -263,10 +266,10 @@ int prune(const ApplyFlags& flags, const Session& session, const std::vector<App
 // Lists what would be pruned and asks for confirmation. nullopt if the user cancelled the apply.
 std::optional<bool> may_prune(const ApplyFlags& flags, const std::vector<ApplySet::Pruned>& objects) {
   if (objects.empty() || flags.yes || flags.dry_run != "none" || !can_ask()) return true;
-  fprintf(stderr, "No longer applied, and pruned after the apply:\n");
+  print_error("No longer applied, and pruned after the apply:\n");
   for (const auto& [target, space, uid] : objects) {
-    fprintf(stderr, "  %s%s\n", display_name(target.resource, target.name).c_str(),
-            space.empty() ? "" : (" in namespace " + space).c_str());
+    print_error("  ", display_name(target.resource, target.name), space.empty() ? "" : (" in namespace " + space),
+                "\n");
   }
   switch (ask_key("Prune? [y]es, [n]o: only apply, [q]uit? ", "ynq")) {
     case 'y':
@@ -297,7 +300,7 @@ int apply_as_set(const ApplyFlags& flags, const Session& session, const std::vec
     if (!begun) return fail_with(session, begun.error());
   }
   if (int status = Applier(flags, session).run(*members); status != 0) {
-    if (!set->to_prune().empty()) fprintf(stderr, "Nothing was pruned because not everything was applied\n");
+    if (!set->to_prune().empty()) print_error("Nothing was pruned because not everything was applied\n");
     return status;
   }
   if (!*pruning) return 0;
@@ -317,7 +320,7 @@ int apply(const ApplyFlags& flags) {
   Result<std::vector<Manifest>> manifests = read_manifests(flags.manifests);
   if (!manifests) return fail(manifests.error().message.c_str());
   if (manifests->empty()) {
-    fprintf(stderr, "error: no objects passed to apply\n");
+    print_error("error: no objects passed to apply\n");
     return 1;
   }
   for (const Manifest& manifest : *manifests) {

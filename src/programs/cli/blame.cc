@@ -13,6 +13,7 @@
 #include "cli/manifests.h"
 #include "cli/session.h"
 #include "codec/codec.h"
+#include "codec/visible.h"
 #include "schema/schema.h"
 #include "table/table.h"
 #include "types/types.h"
@@ -57,11 +58,9 @@ std::string yaml_at(const Value& value, size_t indent) {
     outer = map.build();
   }
   std::string text;
-  if (!codec::encode_yaml(outer, text)) {
-    // Some characters cannot be written in YAML unescaped; JSON strings are valid YAML.
-    std::string json;
-    codec::encode_json(value, json);
-    return std::string(indent, ' ') + json + "\n";
+  if (!codec::encode_visible_yaml(outer, text)) {
+    // Raw JSON that cannot be read. JSON is valid YAML.
+    return std::string(indent, ' ') + codec::visible_json(codec::encode_json(value)) + "\n";
   }
   for (size_t i = 0; i < maps; ++i) text.erase(0, text.find('\n') + 1);
   return text;
@@ -172,7 +171,9 @@ class Renderer {
     std::string name = field.element.is_field() ? std::string(field.element.name()) : to_string(field.element);
     const bool nested = path != "" && path != "- " && field.element.is_field();
     const std::string text = path + (nested ? "." : "") + name;
-    if (!field.owners.empty()) lines_.push_back({std::string(indent, ' ') + "# " + text + ": unset", &field});
+    if (!field.owners.empty()) {
+      lines_.push_back({std::string(indent, ' ') + "# " + visible_line(text) + ": unset", &field});
+    }
     for (const OwnedField& child : field.children) absent(child, indent, text);
   }
 
@@ -218,14 +219,6 @@ std::string comment_of(const FieldOwners& owners, const OwnedField& field) {
   return text;
 }
 
-// A manager's name must not break out of the comment's line.
-std::string in_one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
-
 std::string as_yaml(const FieldOwners& owners, const std::vector<Line>& lines) {
   constexpr size_t kLastColumn = 60;  // Comments of longer lines follow directly.
   size_t column = 0;
@@ -236,7 +229,7 @@ std::string as_yaml(const FieldOwners& owners, const std::vector<Line>& lines) {
   std::string out;
   for (const Line& line : lines) {
     const std::string comment = line.field == nullptr ? "" : comment_of(owners, *line.field);
-    out += comment.empty() ? line.text : padded(line.text, column) + "  # " + in_one_line(comment);
+    out += comment.empty() ? line.text : padded(line.text, column) + "  # " + visible_line(comment);
     out += '\n';
   }
   return out;
@@ -254,7 +247,7 @@ std::string label_of(const FieldOwners& owners, const OwnedField& field, const B
       text += " " + (wide ? format_rfc3339({*entry.time, 0}) : table::age_text(options.now.seconds - *entry.time));
     }
   }
-  return in_one_line(text);
+  return visible_line(text);
 }
 
 std::string as_columns(const FieldOwners& owners, const std::vector<Line>& lines, const BlameOptions& options,
@@ -297,7 +290,7 @@ std::vector<uint32_t> yaml_order(const Value& map) {
   for (uint32_t i = 0; i < map.count(); ++i) numbered.add(map.members()[i].key, Value::integer(i));
   std::string text;
   std::vector<uint32_t> order;
-  if (codec::encode_yaml(numbered.build(), text)) {
+  if (codec::encode_visible_yaml(numbered.build(), text)) {
     for (const std::string_view line : split(text, '\n')) {
       const size_t at = line.rfind(": ");
       if (at == std::string_view::npos) continue;
@@ -306,7 +299,7 @@ std::vector<uint32_t> yaml_order(const Value& map) {
       }
     }
   }
-  if (order.size() != map.count()) {  // Some keys cannot be written in YAML.
+  if (order.size() != map.count()) {  // A key so long that it is on a line of its own.
     order.clear();
     for (uint32_t i = 0; i < map.count(); ++i) order.push_back(i);
   }
@@ -342,7 +335,7 @@ Result<std::vector<BlamedLine>> blamed_lines(const Value& object) {
   std::vector<BlamedLine> blamed;
   for (Line& line : lines) {
     std::string who = line.field == nullptr || line.field->owners.empty() ? "" : comment_of(*owners, *line.field);
-    blamed.push_back({std::move(line.text), in_one_line(std::move(who))});
+    blamed.push_back({std::move(line.text), visible_line(who)});
   }
   return blamed;
 }
@@ -388,7 +381,7 @@ Result<std::string> blame_json(const Value& object, const BlameOptions& options)
   root.add("name", Value::string(object.text_at("metadata", "name")));
   root.add("managers", managers.build());
   root.add("fields", fields.build());
-  return codec::encode_json_pretty(root.build()) + "\n";
+  return codec::visible_json(codec::encode_json_pretty(root.build())) + "\n";
 }
 
 namespace {
@@ -462,12 +455,12 @@ int print_blame(const std::vector<client::Object>& objects, const CustomTypes& t
     Result<std::string> text =
         flags.output == "json" ? blame_json(object, options) : blame_text(object, options, terminal);
     if (!text) return fail(("managedFields of " + objects[i].key() + ": " + text.error().message).c_str());
-    if (flags.output != "json" && i > 0) fputs("---\n", stdout);
+    if (flags.output != "json" && i > 0) print("---\n");
     if (flags.output == "json" && objects.size() > 1) {
       text->pop_back();
       *text = (i == 0 ? "[" : "") + *text + (i + 1 < objects.size() ? ",\n" : "]\n");
     }
-    fwrite(text->data(), 1, text->size(), stdout);
+    print_styled(*text);
   }
   return 0;
 }

@@ -33,6 +33,35 @@ std::string blamed(std::string_view yaml, BlameOptions options = {}) {
   return text ? *text : "";
 }
 
+TEST(Blame, NamesOfOthersDoNotActOnTerminals) {
+  // Managers, keys and owned fields that do not exist, with escape sequences, C1 and bidirectional controls.
+  codec::Document document = parse(R"(
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  managedFields:
+  - {manager: "evil\e[2J\x9b31m\u202e\nx: y", operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {
+      "f:data": {"f:k\e\x85\u202e": {}, "f:gone\e[1m\u2066\n": {}}}}
+data: {"k\e\x85\u202e": "v\e]0;title\a\x9d\u2028"}
+)");
+  Terminal terminal;
+  const std::string piped = *blame_text(document.root(), {}, terminal);
+  EXPECT_TRUE(codec::parse_yaml(piped)) << piped;
+  EXPECT_THAT(piped, HasSubstr("# evil^[[2J\\u009b31m\\u202e^Jx: y (Apply)"));
+  EXPECT_THAT(piped, HasSubstr("# gone^[[1m\\u2066^J: unset"));
+  terminal.interactive = true;
+  const std::string columns = *blame_text(document.root(), {}, terminal);
+  const std::string json = *blame_json(document.root(), {});
+  EXPECT_TRUE(codec::parse_json(json)) << json;
+  for (const std::string& text : {piped, columns, json}) {
+    for (const std::string_view hidden :
+         {"\x1b", "\x07", "\x7f", "\xc2\x9b", "\xc2\x85", "\xe2\x80\xae", "\xe2\x81\xa6"}) {
+      EXPECT_EQ(text.find(hidden), std::string::npos) << text;
+    }
+  }
+}
+
 std::string line_with(const std::string& text, const std::string& part) {
   const size_t at = text.find(part);
   if (at == std::string::npos) return "no line with " + part + " in\n" + text;

@@ -10,7 +10,9 @@
 #include "base/files.h"
 #include "cli/cel_policy.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "codec/codec.h"
+#include "codec/visible.h"
 
 namespace holdfast::cli {
 namespace {
@@ -85,7 +87,9 @@ int run_json_lines() {
     Arena arena;
     const Result<Value> query = codec::decode_json(arena, line);
     if (!query) return fail(query.error().message.c_str());
-    std::cout << (query->has("schema") ? answer_rules(arena, *query) : answer_expression(arena, *query)) << '\n';
+    std::cout << codec::visible_json(query->has("schema") ? answer_rules(arena, *query)
+                                                          : answer_expression(arena, *query))
+              << '\n';
     if (std::cin.rdbuf()->in_avail() <= 0) std::cout.flush();
   }
   return 0;
@@ -126,7 +130,7 @@ int run_expression(const Options& given) {
   const std::shared_ptr<const cel::Environment> environment = cel::Environment::make(std::move(options));
   const cel::Environment::Compiled compiled = environment->compile(given.expression);
   if (compiled.program == nullptr) {
-    fprintf(stderr, "%s\n", compiled.error.text.c_str());
+    print_error(compiled.error.text, "\n");
     return 1;
   }
   Arena arena;
@@ -134,13 +138,12 @@ int run_expression(const Options& given) {
   for (size_t i = 0; i < documents.size(); ++i) bindings.set(i, cel::Val::data(documents[i].root()));
   const cel::Outcome outcome = compiled.program->evaluate(bindings, arena);
   if (outcome.value.is_error()) {
-    fprintf(stderr, "error: %s\ncost: %llu\n", std::string(outcome.value.text()).c_str(),
-            static_cast<unsigned long long>(outcome.cost));
+    print_error("error: ", outcome.value.text(), "\ncost: ", std::to_string(outcome.cost), "\n");
     return 1;
   }
   const std::optional<Value> plain = outcome.value.to_value(arena);
-  printf("%s\ncost: %llu\n", (plain ? codec::encode_json_pretty(*plain) : outcome.value.shown()).c_str(),
-         static_cast<unsigned long long>(outcome.cost));
+  print(plain ? codec::visible_json(codec::encode_json_pretty(*plain)) : outcome.value.shown(),
+        "\ncost: ", std::to_string(outcome.cost), "\n");
   return 0;
 }
 
@@ -160,7 +163,7 @@ int run_schema(const Options& given) {
   if (schema == nullptr) return fail((given.schema + ": no version with a schema matches the object").c_str());
   const std::shared_ptr<const cel::SchemaRules> rules = cel::SchemaRules::compile(*schema);
   if (rules == nullptr) {
-    printf("no rules\n");
+    print("no rules\n");
     return 0;
   }
   Arena arena;
@@ -168,10 +171,10 @@ int run_schema(const Options& given) {
   const std::vector<cel::SchemaRules::Failure> failures =
       rules->validate(arena, object->root(), given.old_object.empty() ? nullptr : &old.root(), budget, true);
   for (const cel::SchemaRules::Failure& failure : failures)
-    printf("%s%s\n", failure.ratcheted ? "warning: " : "", failure.text().c_str());
-  printf("rules: %zu, failures: %zu", rules->rules().size(), failures.size());
-  if (budget >= 0) printf(", cost: %lld", static_cast<long long>(cel::kRuntimeBudget - budget));
-  printf("\n");
+    print(failure.ratcheted ? "warning: " : "", failure.text(), "\n");
+  print("rules: ", std::to_string(rules->rules().size()), ", failures: ", std::to_string(failures.size()));
+  if (budget >= 0) print(", cost: ", std::to_string(cel::kRuntimeBudget - budget));
+  print("\n");
   return failures.empty() ? 0 : 1;
 }
 
@@ -199,7 +202,7 @@ int run_policy(const Options& given) {
   Arena arena;
   const Result<PolicyReport> report = evaluate_policy(arena, about);
   if (!report) return fail((given.policy + ": " + report.error().message).c_str());
-  printf("%s", report->text.c_str());
+  print(report->text);
   return report->denied ? 1 : 0;
 }
 

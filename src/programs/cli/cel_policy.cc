@@ -11,7 +11,7 @@
 #include "cli/line_diff.h"
 #include "codec/codec.h"
 #include "codec/typed.h"
-#include "codec/yaml.h"
+#include "codec/visible.h"
 #include "expressions/expressions.h"
 #include "kinds/kinds.h"
 #include "ownership/ownership.h"
@@ -146,7 +146,7 @@ Value namespace_value(Arena& arena, const Value& object) {
 
 std::vector<std::string> lines_of(const Value& value) {
   std::string yaml;
-  (void)codec::encode_yaml(value, yaml);
+  (void)codec::encode_visible_yaml(value, yaml);
   std::vector<std::string> lines;
   for (size_t at = 0; at < yaml.size();) {
     const size_t end = std::min(yaml.find('\n', at), yaml.size());

@@ -8,12 +8,13 @@
 #include "cli/commands.h"
 #include "cli/etcd_stand_in.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
 
 int fail(const char* message) {
-  fprintf(stderr, "holdfast: %s\n", message);
+  print_error("holdfast: ", message, "\n");
   return 1;
 }
 

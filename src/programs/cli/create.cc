@@ -7,6 +7,7 @@
 #include "cli/manifests.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 
 namespace holdfast::cli {
 namespace {
@@ -31,7 +32,7 @@ int create(const CreateFlags& flags) {
       continue;
     }
     if (flags.dry_run == "client") {
-      printf("%s created (dry run)\n", display_name(api->resource(), manifest.object.name()).c_str());
+      print(display_name(api->resource(), manifest.object.name()), " created (dry run)\n");
       continue;
     }
     client::WriteOptions options;
@@ -45,13 +46,13 @@ int create(const CreateFlags& flags) {
     }
     const std::string name = display_name(api->resource(), made->name());
     if (flags.output == "name") {
-      printf("%s\n", name.c_str());
+      print(name, "\n");
     } else if (flags.output == "yaml") {
-      printf("%s%s", &manifest == &manifests->front() ? "" : "---\n", yaml_text(made->root()).c_str());
+      print(&manifest == &manifests->front() ? "" : "---\n", yaml_text(made->root()));
     } else if (flags.output == "json") {
-      printf("%s\n", json_text(made->root()).c_str());
+      print(json_text(made->root()), "\n");
     } else {
-      printf("%s created%s\n", name.c_str(), options.dry_run ? " (server dry run)" : "");
+      print(name, " created", options.dry_run ? " (server dry run)" : "", "\n");
     }
   }
   return status;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/manifests.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "cli/waiting.h"
 
 namespace holdfast::cli {
@@ -45,7 +46,7 @@ class Deleter {
     if (!done) status_ = fail_with(session_, done.error());
     if (flags_.wait && flags_.dry_run == "none") wait_for_the_end();
     if (shown_ == 0 && status_ == 0 && !flags_.manifests.given() && !flags_.ignore_not_found)
-      printf("No resources found\n");
+      print("No resources found\n");
     return status_;
   }
 
@@ -103,15 +104,16 @@ class Deleter {
   void show(const client::Resource& resource, const std::string& name, const std::string& space) {
     ++shown_;
     if (flags_.output == "name") {
-      printf("%s\n", display_name(resource, name).c_str());
+      print(display_name(resource, name), "\n");
     } else {
       std::string kind = to_lower(resource.kind);
       if (!resource.group.empty()) kind += "." + resource.group;
-      printf("%s \"%s\" %sdeleted%s%s\n", kind.c_str(), name.c_str(), flags_.force ? "force " : "",
-             resource.namespaced ? (" from " + space + " namespace").c_str() : "",
-             flags_.dry_run == "server"   ? " (server dry run)"
-             : flags_.dry_run == "client" ? " (dry run)"
-                                          : "");
+      print(kind, " \"", name, "\" ", flags_.force ? "force " : "", "deleted",
+            resource.namespaced ? (" from " + space + " namespace") : "",
+            flags_.dry_run == "server"   ? " (server dry run)"
+            : flags_.dry_run == "client" ? " (dry run)"
+                                         : "",
+            "\n");
     }
     fflush(stdout);
   }
@@ -131,8 +133,7 @@ class Deleter {
       });
       if (gone || gone.error().code == 403 || gone.error().code == 405) continue;  // We may delete but not read.
       if (gone.error().reason == Reason::Timeout && gone.error().code == 0) {
-        fprintf(stderr, "error: timed out waiting for the condition on %s/%s\n", one.api.resource().plural.c_str(),
-                one.name.c_str());
+        print_error("error: timed out waiting for the condition on ", one.api.resource().plural, "/", one.name, "\n");
         status_ = 1;
       } else {
         status_ = fail_with(session_, gone.error());

@@ -9,6 +9,7 @@
 #include "cli/field_owners.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "table/table.h"
 
 namespace holdfast::cli {
@@ -108,7 +109,7 @@ Result<Unit> print_one(const Session& session, const Value& object, bool show_ev
     if (!events) return events.take_error();
     out += *events;
   }
-  fwrite(out.data(), 1, out.size(), stdout);
+  print(out);
   return Unit{};
 }
 
@@ -125,7 +126,7 @@ int describe(const DescribeFlags& flags) {
     });
     if (!printed) return fail_with(*session, printed.error());
   }
-  if (shown == 0) fprintf(stderr, "No resources found in %s namespace.\n", session->space.c_str());
+  if (shown == 0) print_error("No resources found in ", session->space, " namespace.\n");
   return 0;
 }
 

@@ -45,7 +45,8 @@ Result<std::string> diff_of(const client::Object& live, const client::Object& me
   const std::vector<Hunk> groups = hunks(lines);
   if (groups.empty()) return std::string();
   const Terminal terminal = Terminal::of_output();
-  std::string out = "--- LIVE/" + name + "\n+++ MERGED/" + name + "\n";
+  const std::string shown = visible_line(name);
+  std::string out = "--- LIVE/" + shown + "\n+++ MERGED/" + shown + "\n";
   for (const Hunk& hunk : groups) {
     out += dimmed(terminal, hunk.heading) + "\n";
     size_t column = 0;
@@ -111,7 +112,7 @@ int diff(const DiffFlags& flags) {
       return kFailed;
     }
     if (!text->empty()) status = kDifferent;
-    fwrite(text->data(), 1, text->size(), stdout);
+    print_styled(*text);
   }
   return status;
 }

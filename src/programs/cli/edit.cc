@@ -15,6 +15,7 @@
 #include "cli/manifests.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 
 namespace holdfast::cli {
 namespace {
@@ -95,7 +96,7 @@ int edit(const EditFlags& flags) {
       return fail(("the editor failed: " + editor() + "; set KUBE_EDITOR or EDITOR").c_str());
     const std::string text = without_comments(file.read());
     if (text.empty() || text == before) {
-      printf("Edit cancelled, no changes made.\n");
+      print("Edit cancelled, no changes made.\n");
       return problem.empty() ? 0 : 1;
     }
     before = text;  // Saving the same text again gives up.
@@ -110,11 +111,11 @@ int edit(const EditFlags& flags) {
           api.update((*edited)[0].object.root(), {.field_manager = flags.field_manager, .field_validation = "Strict"})
               .wait();
       if (written) {
-        printf("%s edited\n", display_name(target.resource, target.name).c_str());
+        print(display_name(target.resource, target.name), " edited\n");
         return 0;
       }
       problem = error_text(*session, written.error());
-      fprintf(stderr, "%s\n", problem.c_str());
+      print_error(problem, "\n");
     }
     std::string reason;
     for (const std::string_view line : split(problem, '\n')) reason += "# " + std::string(line) + "\n";

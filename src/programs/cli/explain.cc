@@ -378,14 +378,14 @@ int explain(const ExplainFlags& flags) {
   const Place place{.name = schema->key};
   const std::string body =
       Explainer(document->root(), flags.output == "columns").explain(schema->value, place, fields, flags.recursive);
-  if (!resource->group.empty()) printf("GROUP:      %s\n", resource->group.c_str());
-  printf("KIND:       %s\nVERSION:    %s\n\n", resource->kind.c_str(), resource->version.c_str());
+  if (!resource->group.empty()) print("GROUP:      ", resource->group, "\n");
+  print("KIND:       ", resource->kind, "\nVERSION:    ", resource->version, "\n\n");
   if (body.empty()) {
     fflush(stdout);
-    fprintf(stderr, "error: field \"%s\" does not exist\n", std::string(fields.back()).c_str());
+    print_error("error: field \"", fields.back(), "\" does not exist\n");
     return 1;
   }
-  printf("%s\n", body.c_str());
+  print(body, "\n");
   return 0;
 }
 

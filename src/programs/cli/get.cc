@@ -13,6 +13,7 @@
 #include "cli/manifests.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "codec/codec.h"
 #include "table/table.h"
 
@@ -53,7 +54,7 @@ class Getter {
     single_ = targets->size() == 1 && !targets->front().name.empty();
     if (flags_.watch_only) flags_.watch = true;
     if (flags_.watch && targets->size() > 1) {
-      fprintf(stderr, "error: you may only specify a single resource type\n");
+      print_error("error: you may only specify a single resource type\n");
       return 1;
     }
     if (!flags_.watch_only) {
@@ -97,7 +98,7 @@ class Getter {
   int print_raw() {
     Result<std::string> text = session_.client.get_text(flags_.raw, "application/json").wait();
     if (!text) return fail_with(session_, text.error());
-    fwrite(text->data(), 1, text->size(), stdout);
+    print_data(*text);
     return 0;
   }
 
@@ -138,7 +139,11 @@ class Getter {
   }
 
   bool flush(const std::string& text) {
-    fwrite(text.data(), 1, text.size(), stdout);
+    if (output_.form == Output::Form::JsonPath) {
+      print_data(text);
+    } else {
+      print(text);
+    }
     if (fflush(stdout) == 0) return true;
     stopped_ = true;  // The output is closed.
     return false;
@@ -471,9 +476,9 @@ class Getter {
     const bool spaced =
         std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.resource.namespaced; });
     if (spaced && !flags_.all_namespaces) {
-      fprintf(stderr, "No resources found in %s namespace.\n", session_.space.c_str());
+      print_error("No resources found in ", session_.space, " namespace.\n");
     } else {
-      fprintf(stderr, "No resources found\n");
+      print_error("No resources found\n");
     }
   }
 

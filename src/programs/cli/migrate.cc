@@ -157,7 +157,8 @@ class Migrator {
       }
     }
     progress_.clear();
-    printf("%zu of %zu objects %s\n", changed_, seen_, flags_.dry_run ? "would change (dry run)" : "changed");
+    print(std::to_string(changed_), " of ", std::to_string(seen_), " objects ",
+          flags_.dry_run ? "would change (dry run)" : "changed", "\n");
     return finish_undo();
   }
 
@@ -190,7 +191,7 @@ class Migrator {
     Result<Migration> plan = plan_migration(arena, object, request_);
     if (!plan) {
       progress_.clear();
-      fprintf(stderr, "%s: %s\n", shown.c_str(), plan.error().message.c_str());
+      print_error(shown, ": ", plan.error().message, "\n");
       status_ = 1;
       return Unit{};
     }
@@ -203,13 +204,13 @@ class Migrator {
     if (!written) return written.take_error();
     ++changed_;
     progress_.clear();
-    printf("%s: %zu fields of %s now owned by %s (Apply)\n", shown.c_str(), plan->moved.size(),
-           join(plan->sources, ", ").c_str(), request_.to.c_str());
+    print(shown, ": ", std::to_string(plan->moved.size()), " fields of ", join(plan->sources, ", "), " now owned by ",
+          request_.to, " (Apply)\n");
     for (const std::string& path : plan->moved) {
       const bool stuck = std::find(plan->stuck.begin(), plan->stuck.end(), path) != plan->stuck.end();
-      printf("  %s%s\n", path.c_str(), stuck ? "  (stuck: no apply could remove it)" : "");
+      print("  ", path, stuck ? "  (stuck: no apply could remove it)" : "", "\n");
     }
-    if (plan->drops_annotation) printf("  the annotation %s is removed\n", std::string(kLastApplied).c_str());
+    if (plan->drops_annotation) print("  the annotation ", kLastApplied, " is removed\n");
     if (!flags_.dry_run) remember(resource, object, *written);
     return Unit{};
   }
@@ -235,7 +236,7 @@ class Migrator {
     const std::string path = flags_.undo_file.empty() ? "holdfast-migrate-undo.jsonl" : flags_.undo_file;
     Result<Unit> written = replace_file(path, undo_, Readers::Owner);
     if (!written) return fail(written.error().message.c_str());
-    printf("To undo: holdfast migrate --undo %s\n", path.c_str());
+    print("To undo: holdfast migrate --undo ", path, "\n");
     return status_;
   }
 
@@ -290,7 +291,7 @@ Result<Unit> take_back(const Session& session, const Value& entry, const Migrate
   Result<client::Object> written =
       api.patch(name, client::Patch::Json, codec::encode_json(patch.build()), options).wait();
   if (!written) return written.take_error();
-  printf("%s: as it was%s\n", display_name(*resource, name).c_str(), flags.dry_run ? " (dry run)" : "");
+  print(display_name(*resource, name), ": as it was", flags.dry_run ? " (dry run)" : "", "\n");
   return Unit{};
 }
 
@@ -308,8 +309,8 @@ int undo(const MigrateFlags& flags) {
     if (!entry) return fail((where + ": " + entry.error().message).c_str());
     Result<Unit> done = take_back(*session, entry->root(), flags);
     if (done) continue;
-    fprintf(stderr, "%s: %s %s: %s\n", where.c_str(), std::string(entry->root().text_at("kind")).c_str(),
-            std::string(entry->root().text_at("name")).c_str(), done.error().message.c_str());
+    print_error(where, ": ", entry->root().text_at("kind"), " ", entry->root().text_at("name"), ": ",
+                done.error().message, "\n");
     status = 1;
   }
   return status;

@@ -9,13 +9,15 @@
 #include "cli/terminal.h"
 #include "codec/codec.h"
 #include "codec/quantity.h"
+#include "codec/visible.h"
 #include "table/table.h"
 
 namespace holdfast::cli {
 
 std::string TableWriter::take() {
   constexpr size_t kMinWidth = 6, kPadding = 3;  // As configured by kubectl.
-  for (const std::vector<std::string>& row : rows_) {
+  for (std::vector<std::string>& row : rows_) {
+    for (std::string& cell : row) cell = visible_line(cell);
     if (widths_.size() < row.size()) widths_.resize(row.size(), kMinWidth);
     for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], shown_width(row[i]) + kPadding);
   }
@@ -33,14 +35,7 @@ std::string cell_text(const Value& cell) {
   if (!cell.is_string()) return codec::encode_json(cell);
   const std::string_view text = cell.as_string();
   const size_t end = text.find_first_of("\f\n\r");
-  std::string out;
-  for (const char c : text.substr(0, end)) {
-    if (c == 0x1b) {
-      out += "^[";  // No cell moves the cursor.
-    } else {
-      out += c;
-    }
-  }
+  const std::string out = visible_line(text.substr(0, end));
   return end == std::string_view::npos ? out : out + "...";
 }
 
@@ -219,12 +214,12 @@ Result<std::string> file_text(std::string_view path) {
 std::string json_text(const Value& value, size_t indent) {
   std::string out;
   append_json(value, indent, out);
-  return out;
+  return codec::visible_json(std::move(out));
 }
 
 std::string yaml_text(const Value& value) {
   std::string out;
-  if (!codec::encode_yaml(value, out)) out = json_text(value) + "\n";
+  if (!codec::encode_visible_yaml(value, out)) out = json_text(value) + "\n";
   return out;
 }
 

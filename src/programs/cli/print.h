@@ -15,7 +15,7 @@
 namespace holdfast::cli {
 
 // Rows of cells, aligned like kubectl's use of Go's tabwriter: each column three spaces wider than its widest cell.
-// Columns never become narrower from one take() to the next.
+// Columns never become narrower from one take() to the next. Hidden characters of cells are shown as text.
 class TableWriter {
  public:
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -27,10 +27,11 @@ class TableWriter {
   std::vector<size_t> widths_;
 };
 
-// A cell of a Table on one line, without control characters.
+// A cell of a Table on one line, cut where kubectl cuts it.
 std::string cell_text(const Value& cell);
 
-// With sorted members and an indentation of four spaces, as kubectl -o json.
+// With sorted members and an indentation of four spaces, as kubectl -o json. Hidden characters are escaped, in YAML too
+// (codec/visible.h): what is printed reads back to the same value.
 std::string json_text(const Value& value, size_t indent = 0);
 std::string yaml_text(const Value& value);
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+#include "cli/terminal.h"
 #include "codec/codec.h"
+#include "codec/visible.h"
 
 namespace holdfast::cli {
 namespace {
@@ -29,6 +32,70 @@ TEST(Cells, AreOneLineWithoutControlCharacters) {
   EXPECT_EQ(cell_text(Value::string("\x1b[2J")), "^[[2J");
   EXPECT_EQ(cell_text(Value::integer(3)), "3");
   EXPECT_EQ(cell_text(Value::null()), "");
+}
+
+// Every character that could act on a terminal, and every byte that is not UTF-8, between two letters.
+std::vector<std::string> hostile_texts() {
+  std::vector<std::string> texts;
+  for (uint32_t rune = 0; rune < 0x10000; ++rune) {
+    if (rune == '\n' || rune == '\t' || (rune >= 0xd800 && rune < 0xe000) || !codec::is_hidden(rune)) continue;
+    std::string text = "a";
+    append_utf8(text, rune);
+    texts.push_back(text + "b");
+  }
+  for (int byte = 0x80; byte < 0x100; ++byte) texts.push_back({'a', static_cast<char>(byte), 'b'});
+  texts.emplace_back("a\x1b[2J\xc2\x9b[31m\xe2\x80\xae\xe2\x81\xa6\x07\xf0\x9f\xff b");
+  return texts;
+}
+
+// Whether the text may be written to a terminal.
+bool is_safe(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const Rune rune = decode_rune(text, at);
+    const bool layout = rune.value == '\n' || rune.value == '\t';
+    if (!rune.valid || (codec::is_hidden(rune.value) && !layout)) return false;
+    at += rune.length;
+  }
+  return true;
+}
+
+TEST(Visible, NothingHostileReachesATerminal) {
+  for (const std::string& text : hostile_texts()) {
+    EXPECT_TRUE(is_safe(visible(text))) << text;
+    EXPECT_TRUE(is_safe(visible_line(text))) << text;
+    EXPECT_TRUE(is_safe(cell_text(Value::string(text)))) << text;
+    for (const bool colours : {false, true}) {
+      Terminal terminal;
+      terminal.colours = colours;
+      std::string shown = coloured(terminal, text, 0) + dimmed(terminal, text) + added(terminal, text);
+      for (const std::string_view own : {"\x1b[36m", "\x1b[2m", "\x1b[32m", "\x1b[0m"}) {
+        for (size_t at = 0; (at = shown.find(own, at)) != std::string::npos;) shown.erase(at, own.size());
+      }
+      EXPECT_TRUE(is_safe(shown)) << shown;
+    }
+    TableWriter table;
+    table.add({"HEAD" + text, "X"});
+    table.add({"cell", text});
+    EXPECT_TRUE(is_safe(table.take())) << text;
+    Arena arena;
+    MapBuilder map(arena);
+    map.add(text, Value::string(text));
+    EXPECT_TRUE(is_safe(json_text(map.build()))) << text;
+    EXPECT_TRUE(is_safe(yaml_text(map.build()))) << text;
+    testing::internal::CaptureStdout();
+    print("text: ", text, "\n");
+    EXPECT_TRUE(is_safe(testing::internal::GetCapturedStdout())) << text;
+    testing::internal::CaptureStderr();
+    print_error("Warning: ", text, "\n");
+    EXPECT_TRUE(is_safe(testing::internal::GetCapturedStderr())) << text;
+  }
+}
+
+TEST(Visible, HiddenCharactersAreNamed) {
+  EXPECT_EQ(visible("a\x1b[2J\x7f\tb\r\n"), "a^[[2J^?\tb^M\n");
+  EXPECT_EQ(visible_line("a\tb\n"), "a^Ib^J");
+  EXPECT_EQ(visible("\xc2\x9b \xe2\x80\xae \xf3\xa0\x81\x81 \xff\xc3"), "\\u009b \\u202e \\U000e0041 \\xff\\xc3");
+  EXPECT_EQ(visible("naïve 中 😀"), "naïve 中 😀");
 }
 
 TEST(Json, IsSortedAndIndentedByFour) {

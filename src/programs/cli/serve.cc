@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "discovery/discovery.h"
 #include "server/server.h"
 
@@ -93,14 +94,12 @@ int serve(ServeFlags& flags) {
   }
   if (!started) return fail(started.error().message.c_str());
   server::Server& running = **started;
-  printf("Serving on %s\n", running.url().c_str());
+  print("Serving on ", running.url(), "\n");
   if (running.first_start()) {
-    printf(
-        "Created a certificate authority and administrator credentials. Next:\n\n  export KUBECONFIG=%s\n  kubectl get "
-        "namespaces\n\n",
-        running.kubeconfig_path().c_str());
+    print("Created a certificate authority and administrator credentials. Next:\n\n  export KUBECONFIG=",
+          running.kubeconfig_path(), "\n  kubectl get namespaces\n\n");
   } else {
-    printf("Administrator's credentials: %s\n", running.kubeconfig_path().c_str());
+    print("Administrator's credentials: ", running.kubeconfig_path(), "\n");
   }
   fflush(stdout);
 
@@ -552,7 +551,7 @@ Command add_kubeconfig(CLI::App& app) {
     if (!identity) return fail(identity.error().message.c_str());
     const std::string text =
         auth::make_kubeconfig({.server = url, .ca_pem = *ca, .identity = *identity, .user_name = flags->user});
-    fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     return 0;
   };
 }

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -334,13 +335,11 @@ std::string error_text(const Session& session, const Error& error) {
 
 int fail_with(const Session& session, const Error& error) {
   fflush(stdout);
-  fprintf(stderr, "%s\n", error_text(session, error).c_str());
+  print_error(error_text(session, error), "\n");
   return 1;
 }
 
-void print_warning(std::string_view text) {
-  fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
-}
+void print_warning(std::string_view text) { print_error("Warning: ", text, "\n"); }
 
 std::vector<std::string> split_commas(const std::vector<std::string>& values) {
   std::vector<std::string> parts;

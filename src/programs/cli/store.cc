@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cache/cache.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "resource/resource.h"
 #include "store/store.h"
 
@@ -94,7 +95,7 @@ int move(const store::Location& from, const store::Location& to, const StoreFlag
   store::StoreResult<store::Moved> moved = store::copy_store(from, to, options);
   line.clear();
   if (!moved) return fail(moved.error().message.c_str());
-  printf("%s: %s\n", target.c_str(), summary(*moved).c_str());
+  print(target, ": ", summary(*moved), "\n");
   return 0;
 }
 
@@ -109,11 +110,11 @@ int check(const StoreFlags& flags) {
   line.clear();
   if (!report) return fail(report.error().message.c_str());
   for (const store::Problem& problem : report->problems) {
-    printf("%s: %s\n", problem.where.c_str(), problem.what.c_str());
+    print(problem.where, ": ", problem.what, "\n");
   }
   const uint64_t problems = report->problems.size() + report->more_problems;
-  printf("%s: %s: %s\n", flags.from.c_str(), summary(report->checked).c_str(),
-         problems == 0 ? "nothing is damaged" : (std::to_string(problems) + " problems").c_str());
+  print(flags.from, ": ", summary(report->checked), ": ",
+        problems == 0 ? "nothing is damaged" : (std::to_string(problems) + " problems"), "\n");
   return problems == 0 ? 0 : 1;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "codec/visible.h"
 
 namespace holdfast::cli {
 
@@ -23,8 +24,38 @@ size_t columns_of(int file) {
 }
 
 std::string with_code(const Terminal& terminal, std::string_view text, std::string_view code) {
-  if (!terminal.colours || text.empty()) return std::string(text);
-  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+  std::string shown = visible_line(text);
+  if (!terminal.colours || shown.empty()) return shown;
+  return "\x1b[" + std::string(code) + "m" + shown + "\x1b[0m";
+}
+
+enum class Lines : uint8_t { Kept, Joined };
+
+void append_visible(std::string_view text, Lines lines, std::string& out) {
+  for (size_t at = 0; at < text.size();) {
+    const Rune rune = decode_rune(text, at);
+    const bool layout = lines == Lines::Kept && (rune.value == '\n' || rune.value == '\t');
+    char escape[16];
+    if (!rune.valid) {
+      snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(text[at]));
+      out += escape;
+    } else if (layout || !codec::is_hidden(rune.value)) {
+      out += text.substr(at, rune.length);
+    } else if (rune.value < 0x80) {
+      out += '^';
+      out += static_cast<char>(rune.value ^ 0x40);
+    } else {
+      snprintf(escape, sizeof escape, rune.value < 0x10000 ? "\\u%04x" : "\\U%08x", rune.value);
+      out += escape;
+    }
+    at += rune.length;
+  }
+}
+
+void write_visible(FILE* file, std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) append_visible(part, Lines::Kept, text);
+  fwrite(text.data(), 1, text.size(), file);
 }
 
 }  // namespace
@@ -38,6 +69,28 @@ Terminal Terminal::of_output() {
       terminal.interactive && (none == nullptr || *none == 0) && (kind == nullptr || std::string_view(kind) != "dumb");
   terminal.columns = columns_of(STDOUT_FILENO);
   return terminal;
+}
+
+std::string visible(std::string_view text) {
+  std::string out;
+  append_visible(text, Lines::Kept, out);
+  return out;
+}
+
+std::string visible_line(std::string_view text) {
+  std::string out;
+  append_visible(text, Lines::Joined, out);
+  return out;
+}
+
+void write_output(std::initializer_list<std::string_view> parts) { write_visible(stdout, parts); }
+void write_error(std::initializer_list<std::string_view> parts) { write_visible(stderr, parts); }
+
+void print_styled(std::string_view text) { fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_data(std::string_view text) {
+  if (isatty(STDOUT_FILENO) == 1) return write_visible(stdout, {text});
+  fwrite(text.data(), 1, text.size(), stdout);
 }
 
 size_t shown_width(std::string_view text) { return count_characters(text); }
@@ -76,7 +129,7 @@ char ask_key(std::string_view question, std::string_view keys) {
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-  fprintf(stderr, "%.*s", static_cast<int>(question.size()), question.data());
+  print_error(question);
   fflush(stderr);
   char key = 0;
   while (read(STDIN_FILENO, &key, 1) == 1) {
@@ -93,7 +146,7 @@ Progress::~Progress() { clear(); }
 
 void Progress::show(size_t done, size_t of, std::string_view now) {
   if (!terminal_) return;
-  const std::string text = what_ + " " + std::to_string(done) + "/" + std::to_string(of) + " " + std::string(now);
+  const std::string text = what_ + " " + std::to_string(done) + "/" + std::to_string(of) + " " + visible_line(now);
   const std::string line = shortened(text, columns_of(STDERR_FILENO) - 1);
   fprintf(stderr, "\r\x1b[K%s", line.c_str());
   fflush(stderr);

@@ -100,7 +100,7 @@ int top_ownership(const TopFlags& flags) {
     table.add({name, std::to_string(cost.objects), shown_bytes(cost.bytes), shown_bytes(cost.managed_bytes),
                percent(cost.managed_bytes, cost.bytes)});
   }
-  printf("%s\n", table.take().c_str());
+  print(table.take(), "\n");
   std::vector<std::pair<std::string, Cost>> by_manager(managers.begin(), managers.end());
   std::sort(by_manager.begin(), by_manager.end(),
             [](const auto& a, const auto& b) { return a.second.managed_bytes > b.second.managed_bytes; });
@@ -110,11 +110,10 @@ int top_ownership(const TopFlags& flags) {
     owners.add({name, std::to_string(cost.objects), shown_bytes(cost.managed_bytes),
                 percent(cost.managed_bytes, all.managed_bytes)});
   }
-  printf("%s\n", owners.take().c_str());
-  printf(
-      "A client that opts out of managedFields reads %s less: a full list of these objects takes %s instead of %s.\n",
-      percent(all.managed_bytes, all.bytes).c_str(), shown_bytes(all.bytes - all.managed_bytes).c_str(),
-      shown_bytes(all.bytes).c_str());
+  print(owners.take(), "\n");
+  print("A client that opts out of managedFields reads ", percent(all.managed_bytes, all.bytes),
+        " less: a full list of these objects takes ", shown_bytes(all.bytes - all.managed_bytes), " instead of ",
+        shown_bytes(all.bytes), ".\n");
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/manifests.h"
 #include "cli/print.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "cli/waiting.h"
 
 namespace holdfast::cli {
@@ -142,7 +143,7 @@ int wait(const WaitFlags& flags) {
   Result<std::vector<Waited>> objects = find_waited(*session, flags);
   if (!objects) return fail_with(*session, objects.error());
   if (objects->empty() && wanted->kind != Wanted::Kind::Delete) {
-    fprintf(stderr, "error: no matching resources found\n");
+    print_error("error: no matching resources found\n");
     return 1;
   }
   const auto until = std::chrono::steady_clock::now() + *timeout;
@@ -166,13 +167,12 @@ int wait(const WaitFlags& flags) {
     const auto left = std::max(std::chrono::nanoseconds(0), until - std::chrono::steady_clock::now());
     Result<Unit> met = wait_until(object.api, object.name, left, done);
     if (met) {
-      if (!absent) printf("%s condition met\n", display_name(resource, object.name).c_str());
+      if (!absent) print(display_name(resource, object.name), " condition met\n");
       continue;
     }
     status = 1;
     if (met.error().reason == Reason::Timeout && met.error().code == 0) {
-      fprintf(stderr, "error: %s on %s/%s\n", met.error().message.c_str(), resource.plural.c_str(),
-              object.name.c_str());
+      print_error("error: ", met.error().message, " on ", resource.plural, "/", object.name, "\n");
     } else {
       fail_with(*session, met.error());
     }
