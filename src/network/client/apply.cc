@@ -80,6 +80,31 @@ Value Node::to_value(Arena& arena) const {
   return std::visit(Visitor{arena}, data_);
 }
 
+std::optional<bool> Node::as_bool() const {
+  const bool* b = std::get_if<bool>(&data_);
+  return b == nullptr ? std::nullopt : std::optional<bool>(*b);
+}
+std::optional<int64_t> Node::as_int() const {
+  const int64_t* i = std::get_if<int64_t>(&data_);
+  return i == nullptr ? std::nullopt : std::optional<int64_t>(*i);
+}
+std::optional<double> Node::as_double() const {
+  if (const int64_t* i = std::get_if<int64_t>(&data_)) return static_cast<double>(*i);
+  const double* d = std::get_if<double>(&data_);
+  return d == nullptr ? std::nullopt : std::optional<double>(*d);
+}
+
+std::optional<int32_t> narrow(std::optional<int64_t> number) {
+  if (!number || !std::in_range<int32_t>(*number)) return std::nullopt;
+  return static_cast<int32_t>(*number);
+}
+
+std::optional<Bytes> bytes_of(const Node& node) {
+  if (node.as_text() == nullptr) return std::nullopt;
+  std::optional<std::string> raw = base64_decode(*node.as_text());
+  return raw ? std::optional<Bytes>(Bytes{std::move(*raw)}) : std::nullopt;
+}
+
 bool Node::same_scalar(const Node& other) const {
   if (data_.index() != other.data_.index()) return false;
   if (const bool* b = std::get_if<bool>(&data_)) return *b == std::get<bool>(other.data_);
@@ -122,14 +147,16 @@ std::vector<Node>& Fields::list_at(std::string_view name) {
 
 void Fields::append(std::string_view list, Node item) { list_at(list).push_back(std::move(item)); }
 
-void Fields::put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys) {
+void Fields::put_item(std::string_view list, Fields item, std::initializer_list<ItemKey> keys) {
   std::vector<Node>& items = list_at(list);
   for (Node& other : items) {
     const Fields* fields = std::as_const(other).fields();
-    const bool same = fields != nullptr && std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
-                        const Node *a = fields->find(key), *b = item.find(key);
-                        return (a == nullptr && b == nullptr) || (a != nullptr && b != nullptr && a->same_scalar(*b));
-                      });
+    const auto same_key = [&](const ItemKey& key) {
+      const Node *a = fields->find(key.name), *b = item.find(key.name);
+      return (a == nullptr && b == nullptr) ||
+             (a == nullptr ? key.fallback : *a).same_scalar(b == nullptr ? key.fallback : *b);
+    };
+    const bool same = fields != nullptr && std::all_of(keys.begin(), keys.end(), same_key);
     if (same) {
       other = std::move(item);
       return;
@@ -143,10 +170,10 @@ void Fields::unset_item(std::string_view list, std::initializer_list<Key> keys) 
   std::vector<Node>& items = list_at(list);
   for (const Key& key : keys) item.set(key.name, key.value);
   std::erase_if(items, [&](const Node& other) {
-    const Fields* fields = other.fields();
+    const Fields* fields = std::as_const(other).fields();
     return fields != nullptr && std::all_of(keys.begin(), keys.end(), [&](const Key& key) {
              const Node* theirs = fields->find(key.name);
-             return theirs != nullptr && theirs->same_scalar(key.value);
+             return (theirs == nullptr ? key.fallback : *theirs).same_scalar(key.value);
            });
   });
   item.set(ownership::kUnsetKey, ownership::kUnsetValue);
@@ -183,7 +210,9 @@ struct Reader {
 Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
   static std::mutex mutex;
   static std::map<std::string, Reader, std::less<>> readers;
-  const std::string name = std::string(kind.api_version) + " " + std::string(kind.kind);
+  // A schema may change while a program runs, if it is that of a server.
+  const std::string name =
+      std::string(kind.api_version) + " " + std::string(kind.kind) + " " + std::string(kind.crd_schema);
   std::lock_guard lock(mutex);
   if (const auto found = readers.find(name); found != readers.end()) return found->second.manager.get();
   Reader reader;
@@ -191,7 +220,7 @@ Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
   if (kind.crd_schema.empty()) {
     const auto [group, version] = split_api_version(kind.api_version);
     const types::Resource* resource = types::find_kind(group, version, kind.kind);
-    if (resource == nullptr) return bad_request("no built-in kind " + name);
+    if (resource == nullptr) return bad_request("no built-in kind " + name.substr(0, name.size() - 1));
     type = &ownership::builtin_merge_types().of(*resource->type);
   } else {
     Result<codec::Document> written = codec::parse_json(std::string(kind.crd_schema));
@@ -206,6 +235,12 @@ Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
   options.versions.push_back({std::string(kind.api_version), type, {}});
   options.unset_markers = true;
   options.fields_v2 = true;
+  if (reader.schema != nullptr) {
+    // A container that was unset and has its default again differs from one that was set to the same value.
+    options.declared_defaults = [schema = reader.schema](Arena& arena, const Value& object) {
+      return schema::apply_defaults(arena, schema->root(), object);
+    };
+  }
   reader.manager = std::make_unique<ownership::FieldManager>(std::move(options));
   return readers.emplace(name, std::move(reader)).first->second.manager.get();
 }

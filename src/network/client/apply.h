@@ -7,16 +7,22 @@
 //       .with_spec(apps_v1::DeploymentSpec().with_replicas(3).unset_min_ready_seconds())
 //
 // The last call that sets or unsets a field wins. Each with_x of a list appends; with_x of a keyed list replaces the
-// item with the same keys, and unset_x_item marks it as unset.
+// item with the same keys, set or unset, and unset_x_item marks it as unset.
+//
+// They are read by x(): a copy of the value, nullopt if it is absent or unset; lists and maps are empty then.
+//
+//   apps_v1::Deployment::of(object).spec()->replicas()
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -52,7 +58,14 @@ class Node {
 
   Value to_value(Arena& arena) const;
   bool is_unset() const { return std::holds_alternative<Unset>(data_); }
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
   std::vector<Node>* items() { return std::get_if<std::vector<Node>>(&data_); }
+  const std::vector<Node>* items() const { return std::get_if<std::vector<Node>>(&data_); }
+  // nullopt if it is something else.
+  std::optional<bool> as_bool() const;
+  std::optional<int64_t> as_int() const;
+  std::optional<double> as_double() const;  // Integers, too.
+  const std::string* as_text() const { return std::get_if<std::string>(&data_); }
   Fields* fields();
   const Fields* fields() const;
   // Compares scalars only; used to find an item by its keys.
@@ -69,16 +82,33 @@ class IntOrString {
   IntOrString(int32_t number) : node_(number) {}
   IntOrString(std::string text) : node_(std::move(text)) {}
   IntOrString(const char* text) : node_(text) {}
+  // Either, as it was read.
+  explicit IntOrString(Node node) : node_(std::move(node)) {}
   operator Node() const { return node_; }
+
+  std::optional<int64_t> number() const { return node_.as_int(); }
+  // Empty for a number.
+  std::string text() const { return node_.as_text() == nullptr ? "" : *node_.as_text(); }
 
  private:
   Node node_;
 };
 
-// The keys of an item of a keyed list.
+// Raw bytes, as read from their JSON form.
+struct Bytes {
+  std::string raw;
+};
+
+// A key of the items of a keyed list, and what it is in an item without it.
+struct ItemKey {
+  std::string_view name;
+  Node fallback = {};
+};
+// The same for one item.
 struct Key {
   std::string_view name;
   Node value;
+  Node fallback = {};
 };
 
 // The members of a struct or map, in insertion order.
@@ -90,7 +120,7 @@ class Fields {
   void forget(std::string_view name);
 
   void append(std::string_view list, Node item);
-  void put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys);
+  void put_item(std::string_view list, Fields item, std::initializer_list<ItemKey> keys);
   void unset_item(std::string_view list, std::initializer_list<Key> keys);
   void put_entry(std::string_view map, std::string_view key, Node value);
   void unset_entry(std::string_view map, std::string_view key) { put_entry(map, key, Node::Unset{}); }
@@ -99,6 +129,7 @@ class Fields {
 
   const Node* find(std::string_view name) const;
   bool empty() const { return members_.empty(); }
+  const std::vector<std::pair<std::string, Node>>& members() const { return members_; }
   Value to_value(Arena& arena) const;
   static Fields of(const Value& map);
 
@@ -111,6 +142,71 @@ class Fields {
 
 // Bytes in their JSON form.
 Node bytes(std::string_view raw);
+
+// --- Reading
+
+template <class T>
+struct IsList : std::false_type {};
+template <class T>
+struct IsList<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsMap : std::false_type {};
+template <class T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
+
+std::optional<int32_t> narrow(std::optional<int64_t> number);
+std::optional<Bytes> bytes_of(const Node& node);
+
+// nullopt if the node is unset or of another type. Items and entries of another type are left out.
+template <class T>
+std::optional<T> read(const Node& node) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return node.as_bool();
+  } else if constexpr (std::is_same_v<T, int32_t>) {
+    return narrow(node.as_int());
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return node.as_int();
+  } else if constexpr (std::is_same_v<T, double>) {
+    return node.as_double();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return node.as_text() == nullptr ? std::nullopt : std::optional<T>(*node.as_text());
+  } else if constexpr (std::is_same_v<T, Bytes>) {
+    return bytes_of(node);
+  } else if constexpr (std::is_same_v<T, IntOrString>) {
+    return node.as_int() || node.as_text() != nullptr ? std::optional<T>(T(node)) : std::nullopt;
+  } else if constexpr (std::is_same_v<T, Node>) {
+    return node.is_unset() || node.is_null() ? std::nullopt : std::optional<T>(node);
+  } else if constexpr (IsList<T>::value) {
+    if (node.items() == nullptr) return std::nullopt;
+    T items;
+    for (const Node& item : *node.items()) {
+      if (std::optional<typename T::value_type> one = read<typename T::value_type>(item)) {
+        items.push_back(std::move(*one));
+      }
+    }
+    return items;
+  } else if constexpr (IsMap<T>::value) {
+    if (node.fields() == nullptr) return std::nullopt;
+    T entries;
+    for (const auto& [key, value] : node.fields()->members()) {
+      if (std::optional<typename T::mapped_type> one = read<typename T::mapped_type>(value)) {
+        entries.emplace(key, std::move(*one));
+      }
+    }
+    return entries;
+  } else {
+    return node.fields() == nullptr ? std::nullopt : std::optional<T>(T(*node.fields()));
+  }
+}
+template <class T>
+std::optional<T> read(const Fields& fields, std::string_view name) {
+  const Node* node = fields.find(name);
+  return node == nullptr ? std::nullopt : read<T>(*node);
+}
+template <class T>
+T read_all(const Fields& fields, std::string_view name) {
+  return read<T>(fields, name).value_or(T());
+}
 
 // The base of generated structs.
 template <class Self>
@@ -141,7 +237,7 @@ class Struct {
     for (const T& item : items) fields_.append(list, item);
     return self();
   }
-  Self& put_item(std::string_view list, Fields item, std::initializer_list<std::string_view> keys) {
+  Self& put_item(std::string_view list, Fields item, std::initializer_list<ItemKey> keys) {
     fields_.put_item(list, std::move(item), keys);
     return self();
   }
@@ -187,12 +283,20 @@ class Kind : public Struct<Self> {
     metadata().put_entry("labels", key, value);
     return this->self();
   }
+  Self& unset_labels() {
+    metadata().unset("labels");
+    return this->self();
+  }
   Self& unset_labels_key(std::string_view key) {
     metadata().unset_entry("labels", key);
     return this->self();
   }
   Self& with_annotations(std::string_view key, std::string_view value) {
     metadata().put_entry("annotations", key, value);
+    return this->self();
+  }
+  Self& unset_annotations() {
+    metadata().unset("annotations");
     return this->self();
   }
   Self& unset_annotations_key(std::string_view key) {
@@ -203,18 +307,43 @@ class Kind : public Struct<Self> {
     for (const std::string_view finalizer : finalizers) metadata().append("finalizers", finalizer);
     return this->self();
   }
-  // Sets the controlling owner: the object is deleted together with it.
-  Self& with_controller(const Object& owner) {
-    Fields reference;
-    reference.set("apiVersion", owner.root().text_at("apiVersion"));
-    reference.set("kind", owner.root().text_at("kind"));
-    reference.set("name", owner.name());
-    reference.set("uid", owner.uid());
-    reference.set("controller", true);
-    reference.set("blockOwnerDeletion", true);
-    metadata().put_item("ownerReferences", std::move(reference), {"uid"});
+  Self& unset_finalizers() {
+    metadata().unset("finalizers");
     return this->self();
   }
+  // Adds an owner: the object is deleted once all of its owners are.
+  Self& with_owner(const Object& owner) {
+    metadata().put_item("ownerReferences", reference_to(owner), {{"uid"}});
+    return this->self();
+  }
+  // Sets the controlling owner: the object is deleted together with it.
+  Self& with_controller(const Object& owner) {
+    Fields reference = reference_to(owner);
+    reference.set("controller", true);
+    reference.set("blockOwnerDeletion", true);
+    metadata().put_item("ownerReferences", std::move(reference), {{"uid"}});
+    return this->self();
+  }
+  Self& unset_owner_references() {
+    metadata().unset("ownerReferences");
+    return this->self();
+  }
+  Self& unset_owner_references_item(std::string_view uid) {
+    metadata().unset_item("ownerReferences", {{"uid", uid}});
+    return this->self();
+  }
+
+  // An object that was read, as this type.
+  static Self of(const Object& object) { return Self(Fields::of(object.root())); }
+  std::string name() const { return text("name"); }
+  std::string space() const { return text("namespace"); }
+  std::string uid() const { return text("uid"); }
+  std::string resource_version() const { return text("resourceVersion"); }
+  std::map<std::string, std::string> labels() const { return all<std::map<std::string, std::string>>("labels"); }
+  std::map<std::string, std::string> annotations() const {
+    return all<std::map<std::string, std::string>>("annotations");
+  }
+  std::vector<std::string> finalizers() const { return all<std::vector<std::string>>("finalizers"); }
 
   // The fields that `manager` applied to the object, through `subresource` if given. See apply::extract.
   static Result<std::optional<Self>> extract(const Object& object, std::string_view manager,
@@ -227,6 +356,20 @@ class Kind : public Struct<Self> {
 
  private:
   Fields& metadata() { return this->fields_.child("metadata"); }
+  template <class T>
+  T all(std::string_view field) const {
+    const Node* metadata = this->fields_.find("metadata");
+    return metadata == nullptr || metadata->fields() == nullptr ? T() : read_all<T>(*metadata->fields(), field);
+  }
+  std::string text(std::string_view field) const { return all<std::string>(field); }
+  static Fields reference_to(const Object& owner) {
+    Fields reference;
+    reference.set("apiVersion", owner.root().text_at("apiVersion"));
+    reference.set("kind", owner.root().text_at("kind"));
+    reference.set("name", owner.name());
+    reference.set("uid", owner.uid());
+    return reference;
+  }
 };
 
 }  // namespace holdfast::client::apply

@@ -261,9 +261,9 @@ TEST(ApplyFields, LastCallWins) {
   apply::Fields port;
   port.set("name", "web");
   port.set("port", 80);
-  spec.put_item("ports", port, {"name"});
+  spec.put_item("ports", port, {{"name"}});
   port.set("port", 81);
-  spec.put_item("ports", port, {"name"});
+  spec.put_item("ports", port, {{"name"}});
   spec.unset_item("ports", {{"name", "old"}});
   Arena arena;
   EXPECT_EQ(codec::encode_json(spec.to_value(arena)),

@@ -1,14 +1,15 @@
 // Generates header-only C++ apply configurations: type-safe builders with with_x() and unset_x() for every field.
 //
-// The input is the catalog of built-in kinds, the OpenAPI v3 documents of a server, or CustomResourceDefinitions. Each
-// becomes a Model, and a Model becomes one header per group and version.
+// The input is the catalog of built-in kinds, the OpenAPI v3 documents of a server, or CustomResourceDefinitions. All
+// kinds of one group and version become one Package, and a Package becomes one header.
 #pragma once
 
-#include <map>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "value/value.h"
 
@@ -20,25 +21,29 @@ struct Field;
 struct Shape {
   enum class Kind : uint8_t { Bool, Int32, Int64, Double, Text, Bytes, IntOrString, Any, Struct, List, Map };
   Kind kind = Kind::Any;
-  std::string package, name;           // Struct: where it is defined. An empty package means this header.
-  std::vector<Shape> element;          // List and Map: exactly one.
-  std::vector<std::string> list_keys;  // Keyed lists.
+  std::string package, name;   // Struct: where it is defined. An empty package means this header.
+  std::vector<Shape> element;  // List and Map: exactly one.
+  struct Key {
+    std::string json_name;
+    Kind kind = Kind::Text;
+    std::string default_text;  // C++ literal of the declared default; empty if there is none.
+  };
+  std::vector<Key> list_keys;  // Keyed lists.
 };
 
 struct Field {
   std::string json_name;
   Shape shape;
-  std::string default_text;  // C++ literal of the declared default of a list key; empty if there is none.
-  std::string description;   // Becomes a comment.
+  std::string description;  // Becomes a comment.
 };
 
 struct Struct {
-  std::string name;
+  std::string name;  // Of the class; unique in its package.
   std::vector<Field> fields;
   std::string description;  // Becomes a comment.
 
   // Kinds only.
-  std::string group, version, plural;  // `name` is the kind.
+  std::string group, version, kind, plural;
   bool is_kind = false;
   bool namespaced = true;
   std::string crd_schema;  // openAPIV3Schema as JSON; empty for built-in kinds.
@@ -52,10 +57,34 @@ struct Package {
 
 // All built-in kinds.
 std::vector<Package> packages_of_catalog();
-// One served version per package. BadRequest if the document is not a CustomResourceDefinition.
-Result<std::vector<Package>> packages_of_crd(const Value& definition);
-// A document of /openapi/v3/apis/GROUP/VERSION. Types of built-in packages are referenced, not repeated.
-Result<std::vector<Package>> packages_of_openapi(const Value& document);
+
+// The kinds of any number of documents. Errors are BadRequest and name the kind.
+class Documents {
+ public:
+  // The served versions. Fails if the document is not a CustomResourceDefinition.
+  Result<Unit> add_crd(const Value& definition);
+  // A document of /openapi/v3/apis/GROUP/VERSION. Types of built-in packages are referenced, not repeated.
+  Result<Unit> add_openapi(const Value& document);
+
+  // A package is named after the first label of its group, like built-in ones: example_v1. After the whole group if
+  // that name belongs to a built-in group, or to another group among the documents: core_x_io_v1.
+  Result<std::vector<Package>> packages() const;
+
+ private:
+  // One kind in one version.
+  struct Source {
+    std::string group, version, kind, plural;
+    bool namespaced = true;
+    const Value* schema = nullptr;
+    const Value* document = nullptr;  // Where references are resolved; null for a CustomResourceDefinition.
+    std::string reference = {};       // The name of the schema in the document.
+  };
+  Result<Unit> add(Source source);
+
+  Arena arena_;
+  std::deque<Value> values_;
+  std::vector<Source> sources_;
+};
 
 // The header's text, formatted. `include_prefix` precedes the client's headers and those of other packages: "" inside
 // this repository, "holdfast/" with the installed library.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "applygen/applygen.h"
@@ -17,6 +18,18 @@ std::pair<std::string, std::string> split_name(std::string_view name) {
   std::string package(name.substr(0, dot));
   for (char& c : package) c = is_lower_alnum(c) ? c : '_';
   return {package, std::string(name.substr(dot + 1))};
+}
+
+Shape shape_of(const types::Type& type);
+
+Shape::Key key_of(const types::Type& item, std::string_view name) {
+  Shape::Key key{std::string(name), Shape::Kind::Text, ""};
+  for (const types::Field* member : item.members) {
+    if (member->name != name) continue;
+    key.kind = shape_of(*member->type).kind;
+    if (member->default_value != nullptr) key.default_text = literal_of(*member->default_value);
+  }
+  return key;
 }
 
 Shape shape_of(const types::Type& type) {
@@ -51,7 +64,9 @@ Shape shape_of(const types::Type& type) {
     case From::List:
       shape.kind = Shape::Kind::List;
       shape.element.push_back(shape_of(*type.element));
-      if (type.list_kind == types::ListKind::Keyed) shape.list_keys = {type.list_keys.begin(), type.list_keys.end()};
+      if (type.list_kind == types::ListKind::Keyed) {
+        for (const std::string_view key : type.list_keys) shape.list_keys.push_back(key_of(*type.element, key));
+      }
       break;
     case From::Map:
       shape.kind = Shape::Kind::Map;
@@ -75,9 +90,7 @@ Struct struct_of(const types::Type& type, const types::Descriptions& description
   for (const types::Field* member : type.members) {
     // Fields behind a feature gate are left out, as is the field that only the server writes.
     if (member->gate != Gate::kCount || member->name == "managedFields") continue;
-    made.fields.push_back({std::string(member->name), shape_of(*member->type),
-                           member->default_value == nullptr ? "" : literal_of(*member->default_value),
-                           std::string(descriptions.of(*member))});
+    made.fields.push_back({std::string(member->name), shape_of(*member->type), std::string(descriptions.of(*member))});
   }
   return made;
 }
@@ -106,6 +119,7 @@ std::vector<Package> packages_of_catalog() {
     for (Struct& made : packages[package].structs) {
       if (made.name != name) continue;
       made.is_kind = true;
+      made.kind = name;
       made.group = resource.group;
       made.version = resource.version;
       made.plural = resource.plural;

@@ -2,33 +2,31 @@
 #include "applygen/applygen.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/files.h"
 #include "cli/commands.h"
+#include "cli/terminal.h"
 #include "codec/codec.h"
 
 namespace holdfast::cli {
 namespace {
 
-Result<std::vector<applygen::Package>> packages_of_file(const std::string& path) {
+Result<Unit> add_file(const std::string& path, applygen::Documents& all) {
   const Result<std::string> text = read_file(path);
   if (!text) return bad_request("open " + path + ": no such file or directory");
   Result<std::vector<std::string_view>> documents = codec::split_documents(*text);
   if (!documents) return bad_request(path + ": " + documents.error().message);
-  std::vector<applygen::Package> packages;
   for (const std::string_view document : *documents) {
     Arena arena;
     Result<Value> value = codec::decode_yaml(arena, document);
     if (!value) return bad_request(path + ": " + value.error().message);
-    const bool openapi = value->has("openapi");
-    Result<std::vector<applygen::Package>> found =
-        openapi ? applygen::packages_of_openapi(*value) : applygen::packages_of_crd(*value);
-    if (!found) return bad_request(path + ": " + found.error().message);
-    packages.insert(packages.end(), found->begin(), found->end());
+    Result<Unit> added = value->has("openapi") ? all.add_openapi(*value) : all.add_crd(*value);
+    if (!added) return bad_request(path + ": " + added.error().message);
   }
-  return packages;
+  return Unit{};
 }
 
 }  // namespace
@@ -46,12 +44,19 @@ Command add_applygen(CLI::App& app) {
   command->add_option("--include-prefix", *prefix, "Prefix of the included headers of the library")
       ->capture_default_str();
   return [=] {
+    applygen::Documents documents;
+    for (const std::string& file : *files) {
+      if (Result<Unit> added = add_file(file, documents); !added) return fail(added.error().message.c_str());
+    }
+    Result<std::vector<applygen::Package>> found = documents.packages();
+    if (!found) return fail(found.error().message.c_str());
     std::vector<applygen::Package> packages;
     if (*builtin) packages = applygen::packages_of_catalog();
-    for (const std::string& file : *files) {
-      Result<std::vector<applygen::Package>> found = packages_of_file(file);
-      if (!found) return fail(found.error().message.c_str());
-      packages.insert(packages.end(), found->begin(), found->end());
+    for (applygen::Package& package : *found) {
+      const bool taken = std::any_of(packages.begin(), packages.end(),
+                                     [&](const applygen::Package& other) { return other.name == package.name; });
+      if (taken) return fail((package.name + " is a built-in group: generate it without --builtin").c_str());
+      packages.push_back(std::move(package));
     }
     if (packages.empty()) return fail("nothing to generate: name a file, or pass --builtin");
     std::error_code failed;
@@ -61,7 +66,7 @@ Command add_applygen(CLI::App& app) {
       std::ofstream file(path);
       file << applygen::header_of(package, *prefix);
       if (!file.flush()) return fail(("cannot write " + path).c_str());
-      printf("%s\n", path.c_str());
+      print(path, "\n");
     }
     return 0;
   };
