@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs_test.py HOLDFAST PAGE...: runs every shell block of these pages of docs/ as written, each page with a new server.
+"""docs_test.py HOLDFAST [--FLAG=VALUE...] PAGE...: runs every shell block of these pages of docs/ as written, each page with a
+new server, which gets the flags.
 
 The text after ``` determines the type of a block:
   sh                   is run and must succeed
@@ -8,6 +9,7 @@ The text after ``` determines the type of a block:
   sh needs TOOL        is run if TOOL can be used (needs.missing), otherwise skipped with a message
   LANGUAGE FILE        is written to FILE, for the commands that follow
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -19,11 +21,14 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "clients"))
 from check import check, finish
+from server import Server
 sys.path.insert(0, str(TESTS))
 import needs
 
 DOCS = TESTS.parent / "docs"
 HOLDFAST = pathlib.Path(sys.argv[1]).resolve()
+FLAGS = [word for word in sys.argv[2:] if word.startswith("--")]
+PAGES = [word for word in sys.argv[2:] if not word.startswith("--")]
 
 
 def missing(tool):
@@ -66,6 +71,21 @@ class Page:
         return subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=1200)
 
 
+@contextlib.contextmanager
+def temporary_server():
+    """The kubeconfig of a new server: that of `holdfast with`, which takes no flags for its server, if there are none."""
+    if FLAGS:
+        with Server(HOLDFAST, *FLAGS) as server:
+            yield str(server.kubeconfig)
+        return
+    server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.stdin.close()
+        server.wait()
+
+
 def run_page(name):
     text = (DOCS / name).read_text()
     with tempfile.TemporaryDirectory(prefix="holdfast-docs-") as folder:
@@ -78,18 +98,13 @@ def run_page(name):
         # Compile Rust packages once per build tree, not once per run.
         environment.update(PATH=f"{bin}:{environment['PATH']}", KUBECACHEDIR=f"{folder}/cache",
                            CARGO_TARGET_DIR=str(HOLDFAST.parent.parent / "docs_test_cargo"))
-        server = subprocess.Popen([HOLDFAST, "with", "--", "sh", "-c", 'echo "$KUBECONFIG"; cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        environment["KUBECONFIG"] = server.stdout.readline().strip()
-        print("---", name)
+        print("---", name, *FLAGS)
         page = Page(name, folder, environment)
-        try:
+        with temporary_server() as environment["KUBECONFIG"]:
             for kind, block in re.findall(r"^```([a-z]+(?: [^\n]*)?)\n(.*?)^```$", text, re.M | re.S):
                 page.block(kind, block)
-        finally:
-            server.stdin.close()
-            server.wait()
 
 
-for name in sys.argv[2:]:
+for name in PAGES:
     run_page(name)
 finish()

@@ -1,4 +1,6 @@
-// The same as informer_bench and calls_bench, with client-go: `main informer ENCODING DROP`, `main calls CALLS AT_ONCE`.
+// The same as informer_bench and calls_bench, with client-go: `main informer ENCODING HOW`, `main calls CALLS AT_ONCE`.
+//
+// HOW: keep managedFields; transform: remove them from each decoded object, as programs do today; optout: clients/go/optout.
 package main
 
 import (
@@ -22,6 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"holdfast.test/go/optout"
 )
 
 func must(err error) {
@@ -52,21 +56,29 @@ func config() *rest.Config {
 	return config
 }
 
-func informer(encoding, drop string) {
+// The most memory that the process had at any time.
+func peakMB() float64 {
+	var usage syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return float64(usage.Maxrss) * 1024 / 1e6
+}
+
+func informer(encoding, how string) {
 	config := config()
 	media := map[string]string{"json": "application/json", "cbor": "application/cbor", "protobuf": "application/vnd.kubernetes.protobuf"}[encoding]
 	config.ContentType = media
 	config.AcceptContentTypes = media
-	if drop == "drop" {
-		config.AcceptContentTypes = media + ";drop=metadata.managedFields"
+	if how == "optout" {
+		var err error
+		config, err = optout.Wrap(config)
+		must(err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	must(err)
 	start, before := time.Now(), cpuSeconds()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods().Informer()
-	if drop == "drop" {
-		// For servers that do not support the parameter.
+	if how == "transform" {
 		must(pods.SetTransform(func(object any) (any, error) {
 			if accessor, err := meta.Accessor(object); err == nil {
 				accessor.SetManagedFields(nil)
@@ -82,7 +94,7 @@ func informer(encoding, drop string) {
 	took, cpu := time.Since(start).Seconds(), cpuSeconds()-before
 	runtime.GC()
 	debug.FreeOSMemory()
-	fmt.Printf("%d %.2f %.2f %.0f\n", len(pods.GetStore().ListKeys()), took, cpu, residentMB())
+	fmt.Printf("%d %.2f %.2f %.0f %.0f\n", len(pods.GetStore().ListKeys()), took, cpu, residentMB(), peakMB())
 }
 
 func calls(count, atOnce int) {
@@ -131,6 +143,6 @@ func main() {
 		must(err)
 		calls(count, atOnce)
 	default:
-		must(fmt.Errorf("main informer ENCODING DROP | main calls CALLS AT_ONCE"))
+		must(fmt.Errorf("main informer ENCODING HOW | main calls CALLS AT_ONCE"))
 	}
 }
