@@ -37,6 +37,8 @@ def skip(reason, command=None):
 
 
 def skip_part(name, reason):
+    """`name` must not contain ": "."""
+    assert ": " not in name, name
     print(f"skipped part: {name}: {reason}", flush=True)
 
 

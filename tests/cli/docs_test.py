@@ -56,7 +56,7 @@ class Page:
             return
         check(rest in ("", "fails") or rest.startswith("needs "), f"a block is `sh`, `sh fails`, `sh shown` or `sh needs TOOL`, not `{kind}`")
         if rest.startswith("needs ") and (reason := missing(rest.removeprefix("needs "))):
-            needs.skip_part(f"{self.name}: {self.title(text)}", reason)
+            needs.skip_part(f"{self.title(text)} ({self.name})", reason)
             return
         done = self.run(text)
         check((done.returncode != 0) == (rest == "fails"), f"{text}\n{done.stdout}\n{done.stderr}")
