@@ -78,7 +78,7 @@ spec:
           spec:
             type: object
             properties:
-              size: {type: integer, format: int32, description: "Number of\n\nparts, as in C:\\\\"}
+              size: {type: integer, format: int32, description: "Number of\n\nparts,\u202E as in C:\\\\"}
               limit: {x-kubernetes-int-or-string: true}
               colors: {type: array, items: {type: string}}
               tags: {type: object, additionalProperties: {type: string}}

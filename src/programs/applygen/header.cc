@@ -7,6 +7,8 @@
 #include "applygen/literal.h"
 #include "base/api_version.h"
 #include "base/ascii.h"
+#include "base/text.h"
+#include "codec/visible.h"
 
 namespace holdfast::applygen {
 
@@ -310,27 +312,31 @@ class Writer {
     }
   }
 
-  // `description` as comment lines. It may come from any server: whatever it contains remains part of the comment.
+  // `description` as comment lines. It may come from any server: whatever it contains remains part of the comment, and
+  // is shown to readers as compilers see it.
   static std::string comment(std::string_view description, const std::string& indent) {
-    std::string text, line;
+    std::string text, line, word;
     const auto end_line = [&] {
       while (line.ends_with('\\')) line.pop_back();  // Would continue the comment on the next line.
       if (!line.empty()) text += indent + "//" + line + "\n";
       line.clear();
     };
-    const auto is_separator = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; };
-    for (size_t at = 0; at < description.size();) {
-      if (is_separator(description[at])) {
-        ++at;
-        continue;
-      }
-      size_t end = at;
-      while (end < description.size() && !is_separator(description[end])) ++end;
-      const std::string_view word = description.substr(at, end - at);
+    const auto end_word = [&] {
+      if (word.empty()) return;
       if (indent.size() + 2 + line.size() + 1 + word.size() > kColumns) end_line();
       (line += ' ') += word;
-      at = end;
+      word.clear();
+    };
+    for (size_t at = 0; at < description.size();) {
+      const Rune rune = decode_rune(description, at);
+      if (!rune.valid || rune.value == ' ' || codec::is_hidden(rune.value)) {
+        end_word();
+      } else {
+        word += description.substr(at, rune.length);
+      }
+      at += rune.length;
     }
+    end_word();
     end_line();
     return text;
   }
