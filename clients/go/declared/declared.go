@@ -12,7 +12,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -53,10 +52,7 @@ func Of(object *unstructured.Unstructured) string {
 // Wrap returns a copy of the config whose clients send declared field managers in the way that the server knows. The server of
 // each group and version is asked once, and again after ten minutes.
 func Wrap(config *rest.Config) *rest.Config {
-	prefix := ""
-	if server, err := url.Parse(config.Host); err == nil && server.Host != "" {
-		prefix = server.Path
-	}
+	prefix := support.Prefix(config)
 	known := &support.Cache{}
 	wrapped := rest.CopyConfig(config)
 	wrapped.Wrap(func(base http.RoundTripper) http.RoundTripper { return &transport{base, prefix, known} })

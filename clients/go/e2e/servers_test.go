@@ -1,7 +1,8 @@
 // Package e2e tests optout, unset and declared with client-go and controller-runtime on running servers.
 //
 // HOLDFAST_BINARY names the server to start: with its defaults, and with the gate off that drops fields. HOLDFAST_OTHER_SERVERS
-// names more servers, as NAME=KUBECONFIG separated by commas: a kube-apiserver must pass the same tests.
+// names more servers, as NAME=KUBECONFIG separated by commas: a kube-apiserver must pass the same tests, and a server of nothing
+// but custom resources those of custom resources.
 package e2e
 
 import (
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -27,6 +29,8 @@ type server struct {
 	config *rest.Config
 	// Whether it is a Holdfast, with unset markers and metadata.options.
 	holdfast bool
+	// It has no built-in kinds, and takes any namespace.
+	customOnly bool
 }
 
 var servers []server
@@ -48,7 +52,7 @@ func TestMain(m *testing.M) {
 				break
 			}
 			stops = append(stops, stop)
-			servers = append(servers, server{name, config, true})
+			servers = append(servers, server{name: name, config: config, holdfast: true})
 		}
 	}
 	for _, other := range strings.Split(os.Getenv("HOLDFAST_OTHER_SERVERS"), ",") {
@@ -59,7 +63,7 @@ func TestMain(m *testing.M) {
 				code = 1
 				break
 			}
-			servers = append(servers, server{name, config, false})
+			servers = append(servers, server{name: name, config: config})
 		}
 	}
 	if code == 0 {
@@ -112,8 +116,18 @@ func start(binary string, flags ...string) (*rest.Config, func(), error) {
 	return config, stop, err
 }
 
-// onEach runs a test on each server, in a new namespace.
+// onEach runs a test of built-in kinds on each server, in a new namespace.
 func onEach(t *testing.T, test func(t *testing.T, s server, namespace string)) {
+	onAll(t, func(t *testing.T, s server, namespace string) {
+		if s.customOnly {
+			t.Skip("the server has only custom resources")
+		}
+		test(t, s, namespace)
+	})
+}
+
+// onAll runs a test on each server, in a new namespace.
+func onAll(t *testing.T, test func(t *testing.T, s server, namespace string)) {
 	if len(servers) == 0 {
 		t.Skip("neither HOLDFAST_BINARY nor HOLDFAST_OTHER_SERVERS is set")
 	}
@@ -124,7 +138,9 @@ func onEach(t *testing.T, test func(t *testing.T, s server, namespace string)) {
 			s.config = config
 			namespace := "go-" + strings.ToLower(rand.Text()[:8])
 			clients := kubernetes.NewForConfigOrDie(config)
-			if _, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+			if _, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); apierrors.IsNotFound(err) {
+				s.customOnly = true
+			} else if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {

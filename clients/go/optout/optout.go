@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -28,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"holdfast.test/go/internal/support"
 )
 
 // ManagedFields is the field that is left out unless others are named.
@@ -55,11 +56,7 @@ type Options struct {
 
 // Wrap returns a copy of the config whose clients do not receive the fields; managedFields if none are named.
 func Wrap(config *rest.Config, fields ...string) (*rest.Config, error) {
-	options := Options{Fields: fields}
-	if server, err := url.Parse(config.Host); err == nil && server.Host != "" {
-		options.Prefix = server.Path
-	}
-	wrapper, err := New(options)
+	wrapper, err := New(Options{Fields: fields, Prefix: support.Prefix(config)})
 	if err != nil {
 		return nil, err
 	}

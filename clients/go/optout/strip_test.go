@@ -165,6 +165,8 @@ func TestJSON(t *testing.T) {
 		{"events", watch, false, owned, `{"type":"ADDED","object":{"metadata":{"managedFields":[]}}}` + "\n" + `{"type":"BOOKMARK","object":{}}` + "\n", `{"type":"ADDED","object":{"metadata":{}}}` + "\n" + `{"type":"BOOKMARK","object":{}}` + "\n"},
 		{"rows of a Table", list, true, owned, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["managedFields"],"object":{"metadata":{"managedFields":[]}}}]}`,
 			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["managedFields"],"object":{"metadata":{}}}]}`},
+		{"events with Tables", watch, true, owned, `{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"object":{"metadata":{"managedFields":[],"name":"x"}}}]}}`,
+			`{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"object":{"metadata":{"name":"x"}}}]}}`},
 		{"rows of an object, though a Table was asked for", object, true, owned, `{"apiVersion":"example.com/v1","kind":"Sheet","metadata":{"managedFields":[]},"rows":[{"object":{"metadata":{"managedFields":[]}}}]}`,
 			`{"apiVersion":"example.com/v1","kind":"Sheet","metadata":{},"rows":[{"object":{"metadata":{"managedFields":[]}}}]}`},
 		{"rows of an object", object, false, owned, `{"kind":"Table","rows":[{"object":{"metadata":{"managedFields":[]}}}]}`, `{"kind":"Table","rows":[{"object":{"metadata":{"managedFields":[]}}}]}`},

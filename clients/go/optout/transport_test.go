@@ -245,14 +245,16 @@ func TestFieldsAreChecked(t *testing.T) {
 }
 
 func TestWrapLeavesTheOriginalAlone(t *testing.T) {
-	config := &rest.Config{Host: "https://server/clusters/a"}
-	wrapped, err := Wrap(config)
-	if err != nil || config.WrapTransport != nil || wrapped.WrapTransport == nil {
-		t.Fatal(err)
-	}
-	inner := wrapped.WrapTransport(http.DefaultTransport).(*transport)
-	if inner.shared.options.Prefix != "/clusters/a" {
-		t.Error(inner.shared.options.Prefix)
+	for host, prefix := range map[string]string{"https://server/clusters/a": "/clusters/a", "http://server:6443/clusters/a/": "/clusters/a/", "server": "/", "127.0.0.1:6443": "/"} {
+		config := &rest.Config{Host: host}
+		wrapped, err := Wrap(config)
+		if err != nil || config.WrapTransport != nil || wrapped.WrapTransport == nil {
+			t.Fatal(err)
+		}
+		inner := wrapped.WrapTransport(http.DefaultTransport).(*transport)
+		if strings.TrimSuffix(inner.shared.options.Prefix, "/") != strings.TrimSuffix(prefix, "/") {
+			t.Errorf("%s: %q", host, inner.shared.options.Prefix)
+		}
 	}
 }
 

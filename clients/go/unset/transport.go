@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -17,10 +16,7 @@ import (
 // Wrap returns a copy of the config whose clients refuse to apply markers to servers that would store them, with ErrUnsupported.
 // The server of each group and version is asked once, and again after ten minutes.
 func Wrap(config *rest.Config) *rest.Config {
-	prefix := ""
-	if server, err := url.Parse(config.Host); err == nil && server.Host != "" {
-		prefix = server.Path
-	}
+	prefix := support.Prefix(config)
 	known := &support.Cache{}
 	wrapped := rest.CopyConfig(config)
 	wrapped.Wrap(func(base http.RoundTripper) http.RoundTripper { return &guard{base, prefix, known} })

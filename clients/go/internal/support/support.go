@@ -28,6 +28,15 @@ type Known struct {
 // A server may be replaced by another version, so it is asked again after this time.
 const maxAge = 10 * time.Minute
 
+// Prefix is the path of a server's URL, before /api and /apis.
+func Prefix(config *rest.Config) string {
+	server, _, err := rest.DefaultServerURL(config.Host, "", schema.GroupVersion{}, true)
+	if err != nil {
+		return "" // Clients cannot be made from this config either.
+	}
+	return server.Path
+}
+
 // Cache remembers answers. Its zero value is ready to use, by any number of goroutines.
 type Cache struct {
 	mutex   sync.Mutex
