@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "codec/codec.h"
 #include "ownership/entry_message.h"
 #include "ownership/fields_v2.h"
+#include "ownership/number_table.h"
 
 namespace holdfast::ownership {
 
@@ -47,6 +49,9 @@ struct FieldsBlock {
 static_assert(sizeof(FieldsBlock) == 24);
 
 namespace {
+
+// Of all objects together. Their records alone would take 64 GB.
+constexpr uint64_t kMaxEntries = 4'000'000'000;
 
 // The time of an entry in four bytes, for all times from 1970 to 2106; other times are part of the manager's text.
 constexpr uint32_t kTimeInManager = 0;
@@ -94,116 +99,208 @@ void add(Counter& counter, uint64_t n) { counter.fetch_add(n, std::memory_order_
 void sub(Counter& counter, uint64_t n) { counter.fetch_sub(n, std::memory_order_relaxed); }
 uint64_t get(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
 
-// --- Managers -------------------------------------------------------------------------------------------------------
+// --- The tables -----------------------------------------------------------------------------------------------------
 
-// Distinct (manager, operation, apiVersion, subresource, fieldsType [, time]), numbered so that a record refers to one
-// in four bytes.
-class Managers {
- public:
-  struct Manager {
-    std::string text;  // The key: all parts concatenated.
-    std::string_view manager, operation, api_version, subresource, fields_type;
-    std::optional<UnixTime> time;
-    std::atomic<uint32_t> users{0};
-  };
+constexpr size_t kShards = 64;
 
-  ~Managers() {
-    for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+// One shard of a table of blocks found by content: open addressing, eight bytes per slot. A block's shard is
+// hash % kShards.
+template <class Block>
+struct Shard {
+  std::mutex mutex;
+  std::vector<Block*> places;
+  size_t used = 0;
+
+  // The block with this hash that is `same`, or null.
+  template <class Same>
+  Block* find(uint32_t hash, Same&& same) const {
+    if (places.empty()) return nullptr;
+    const size_t mask = places.size() - 1;
+    for (size_t at = home(hash); places[at] != nullptr; at = (at + 1) & mask) {
+      if (places[at]->hash == hash && same(*places[at])) return places[at];
+    }
+    return nullptr;
+  }
+  // Makes room for one more, so that inserting it cannot fail.
+  void reserve() {
+    if ((used + 1) * 5 > places.size() * 4) resize(places.empty() ? 16 : places.size() * 2);
+  }
+  void insert(Block* block) {
+    reserve();
+    size_t at = home(block->hash);
+    while (places[at] != nullptr) at = (at + 1) & (places.size() - 1);
+    places[at] = block;
+    ++used;
+  }
+  void erase(const Block* block) {
+    const size_t mask = places.size() - 1;
+    size_t hole = home(block->hash);
+    while (places[hole] != block) hole = (hole + 1) & mask;
+    // Move up a later entry that may fill the hole, so that no search ends too early.
+    for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
+      if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
+        places[hole] = places[at];
+        hole = at;
+      }
+    }
+    places[hole] = nullptr;
+    --used;
+    // Shrink when less than an eighth is used: memory is released along with the blocks that needed it.
+    if (used * 8 < places.size()) resize(used == 0 ? 0 : places.size() / 4);
   }
 
-  uint32_t add_user(const ManagedEntry& entry, std::string_view fields_type, const std::optional<UnixTime>& time) {
-    thread_local std::string key;
-    key.clear();
-    for (std::string_view part : {entry.manager, entry.operation, entry.api_version, entry.subresource, fields_type}) {
-      key += part;
-      key += '\0';
+ private:
+  size_t home(uint32_t hash) const { return (hash / kShards) & (places.size() - 1); }
+  void resize(size_t count) {
+    std::vector<Block*> old(count);
+    old.swap(places);
+    used = 0;
+    for (Block* block : old) {
+      if (block != nullptr) insert(block);
     }
-    // Includes whether there is a time at all, so that "no time" and 1970 differ.
-    if (time) key += std::to_string(time->seconds);
-    std::lock_guard lock(mutex_);
-    if (auto found = numbers_.find(key); found != numbers_.end()) {
-      at(found->second).users.fetch_add(1, std::memory_order_relaxed);
-      return found->second;
-    }
-    const uint32_t number = take_number();
-    Manager& made = at(number);
-    made.text = key;
-    std::string_view rest = made.text;
-    // Parts may contain NUL bytes, so they are split by length.
-    const auto part = [&rest](size_t length) {
-      const std::string_view result = rest.substr(0, length);
-      rest.remove_prefix(length + 1);
-      return result;
+  }
+};
+
+template <class Block>
+uint64_t table_bytes(std::array<Shard<Block>, kShards>& shards) {
+  uint64_t bytes = 0;
+  for (Shard<Block>& shard : shards) {
+    std::lock_guard lock(shard.mutex);
+    bytes += shard.places.capacity() * sizeof(Block*);
+  }
+  return bytes;
+}
+
+// --- Managers -------------------------------------------------------------------------------------------------------
+
+// One distinct (manager, operation, apiVersion, subresource, fieldsType [, time]). Followed by the texts, in this
+// order.
+struct ManagerBlock {
+  std::atomic<uint32_t> users;
+  uint32_t number;
+  uint32_t hash;  // Of the key and the texts.
+  // What has to be equal besides the texts. The time is part of it if it does not fit a record; "no time" and 1970
+  // differ.
+  struct Key {
+    uint32_t manager_bytes, operation_bytes, api_version_bytes, subresource_bytes, fields_type_bytes;
+    uint32_t has_time;
+    int64_t seconds;
+    int64_t nanos;
+  };
+  static_assert(std::has_unique_object_representations_v<Key>);
+  Key key;
+
+  size_t text_bytes() const {
+    return size_t{key.manager_bytes} + key.operation_bytes + key.api_version_bytes + key.subresource_bytes +
+           key.fields_type_bytes;
+  }
+  uint64_t allocated() const { return sizeof(ManagerBlock) + text_bytes(); }
+  char* texts() { return reinterpret_cast<char*>(this + 1); }
+  const char* texts() const { return reinterpret_cast<const char*>(this + 1); }
+
+  // The entry, without its fields.
+  ManagedEntry entry() const {
+    std::string_view rest{texts(), text_bytes()};
+    const auto part = [&rest](uint32_t bytes) {
+      const std::string_view text = rest.substr(0, bytes);
+      rest.remove_prefix(bytes);
+      return text;
     };
-    made.manager = part(entry.manager.size());
-    made.operation = part(entry.operation.size());
-    made.api_version = part(entry.api_version.size());
-    made.subresource = part(entry.subresource.size());
-    made.fields_type = part(fields_type.size());
-    made.time = time;
-    made.users.store(1, std::memory_order_relaxed);
-    numbers_.emplace(made.text, number);
-    bytes_ += allocated(made);
+    ManagedEntry entry;
+    entry.manager = part(key.manager_bytes);
+    entry.operation = part(key.operation_bytes);
+    entry.api_version = part(key.api_version_bytes);
+    entry.subresource = part(key.subresource_bytes);
+    entry.fields_type = part(key.fields_type_bytes);
+    if (key.has_time != 0) entry.time = UnixTime{key.seconds, static_cast<int32_t>(key.nanos)};
+    return entry;
+  }
+};
+
+// Numbered, so that a record refers to a manager in four bytes; freed with the last record.
+class Managers {
+ public:
+  ~Managers() {
+    // A pool is destroyed empty, see ~Pool().
+    for (const Shard<ManagerBlock>& shard : shards_) assert(shard.used == 0);
+  }
+
+  // Null if all numbers are taken.
+  std::optional<uint32_t> add_user(const ManagedEntry& entry, std::string_view fields_type,
+                                   const std::optional<UnixTime>& time) {
+    ManagerBlock::Key key{.manager_bytes = static_cast<uint32_t>(entry.manager.size()),
+                          .operation_bytes = static_cast<uint32_t>(entry.operation.size()),
+                          .api_version_bytes = static_cast<uint32_t>(entry.api_version.size()),
+                          .subresource_bytes = static_cast<uint32_t>(entry.subresource.size()),
+                          .fields_type_bytes = static_cast<uint32_t>(fields_type.size()),
+                          .has_time = time ? 1u : 0u,
+                          .seconds = time ? time->seconds : 0,
+                          .nanos = time ? time->nanos : 0};
+    thread_local std::string content;
+    content.assign(reinterpret_cast<const char*>(&key), sizeof(key));
+    for (std::string_view part : {entry.manager, entry.operation, entry.api_version, entry.subresource, fields_type}) {
+      content += part;
+    }
+    const uint64_t wide = hash_key(content);
+    const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
+    const std::string_view texts = std::string_view(content).substr(sizeof(key));
+    Shard<ManagerBlock>& shard = shards_[hash % kShards];
+    std::lock_guard lock(shard.mutex);
+    ManagerBlock* const found = shard.find(hash, [&](const ManagerBlock& block) {
+      return std::memcmp(&block.key, &key, sizeof(key)) == 0 && std::string_view(block.texts(), texts.size()) == texts;
+    });
+    if (found != nullptr) {
+      found->users.fetch_add(1, std::memory_order_relaxed);
+      return found->number;
+    }
+    shard.reserve();
+    void* memory = std::malloc(sizeof(ManagerBlock) + texts.size());
+    if (memory == nullptr) throw std::bad_alloc();
+    std::unique_ptr<ManagerBlock, Free> made(new (memory)
+                                                 ManagerBlock{.users = 1, .number = 0, .hash = hash, .key = key});
+    if (!texts.empty()) std::memcpy(made->texts(), texts.data(), texts.size());
+    const std::optional<uint32_t> number = numbers_.take(made.get());
+    if (!number) return std::nullopt;
+    made->number = *number;
+    add(count_, 1);
+    add(bytes_, made->allocated());
+    shard.insert(made.release());
     return number;
   }
 
   void drop_user(uint32_t number) {
-    Manager& manager = at(number);
-    if (drop_user_unless_last(manager.users)) return;
-    std::lock_guard lock(mutex_);
-    if (manager.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    numbers_.erase(manager.text);
-    bytes_ -= allocated(manager);
-    manager.text = {};
-    free_.push_back(number);
+    ManagerBlock* const block = numbers_.get(number);
+    if (drop_user_unless_last(block->users)) return;
+    {
+      Shard<ManagerBlock>& shard = shards_[block->hash % kShards];
+      std::lock_guard lock(shard.mutex);
+      if (block->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      shard.erase(block);
+    }
+    numbers_.give_back(number);
+    sub(count_, 1);
+    sub(bytes_, block->allocated());
+    Free()(block);
   }
 
-  const Manager& get(uint32_t number) const {
-    return chunks_[number / kChunk].load(std::memory_order_acquire)->managers[number % kChunk];
-  }
+  const ManagerBlock& get(uint32_t number) const { return *numbers_.get(number); }
 
-  void usage(PoolUsage& usage) const {
-    std::lock_guard lock(mutex_);
-    usage.managers = numbers_.size();
-    usage.manager_bytes =
-        bytes_ + sizeof(chunks_) + chunk_count_ * sizeof(Chunk) + numbers_.bucket_count() * sizeof(void*);
+  void usage(PoolUsage& usage) {
+    usage.managers = ownership::get(count_);
+    usage.manager_bytes = ownership::get(bytes_) + table_bytes(shards_) + numbers_.allocated();
   }
 
  private:
-  static constexpr uint32_t kChunk = 256, kChunks = 1 << 14;
-  struct Chunk {
-    std::array<Manager, kChunk> managers;
+  struct Free {
+    void operator()(ManagerBlock* block) const {
+      block->~ManagerBlock();
+      std::free(block);
+    }
   };
-  static uint64_t allocated(const Manager& manager) {
-    return manager.text.capacity() + 1 + sizeof(std::pair<std::string_view, uint32_t>) + 2 * sizeof(void*);
-  }
 
-  Manager& at(uint32_t number) {
-    return chunks_[number / kChunk].load(std::memory_order_acquire)->managers[number % kChunk];
-  }
-
-  uint32_t take_number() {
-    if (!free_.empty()) {
-      const uint32_t number = free_.back();
-      free_.pop_back();
-      return number;
-    }
-    const uint32_t number = next_++;
-    // Four million distinct managers would take a gigabyte for their names alone.
-    if (number / kChunk >= kChunks) std::abort();
-    if (number % kChunk == 0) {
-      chunks_[number / kChunk].store(new Chunk, std::memory_order_release);
-      ++chunk_count_;
-    }
-    return number;
-  }
-
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string_view, uint32_t, KeyHash> numbers_;  // Views of Manager::text.
-  std::vector<uint32_t> free_;
-  uint32_t next_ = 0;
-  uint64_t bytes_ = 0, chunk_count_ = 0;
-  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
+  std::array<Shard<ManagerBlock>, kShards> shards_;
+  NumberTable<ManagerBlock> numbers_;
+  Counter count_{0}, bytes_{0};
 };
 
 // --- Dictionaries ---------------------------------------------------------------------------------------------------
@@ -275,52 +372,6 @@ struct KindState {
   uint64_t sample_bytes = 0;
   // From time to time, new samples are used to check whether a new dictionary would be clearly better.
   uint64_t packs = 0, packs_until_retrain = kMinPacksUntilRetrain;
-};
-
-// --- The table ------------------------------------------------------------------------------------------------------
-
-// One shard of the table of all sets: open addressing, eight bytes per slot.
-struct Shard {
-  std::mutex mutex;
-  std::vector<FieldsBlock*> places;
-  size_t used = 0;
-
-  size_t home(uint32_t hash) const { return (hash >> 6) & (places.size() - 1); }
-
-  void insert(FieldsBlock* block) {
-    if ((used + 1) * 5 > places.size() * 4) grow();
-    size_t at = home(block->hash);
-    while (places[at] != nullptr) at = (at + 1) & (places.size() - 1);
-    places[at] = block;
-    ++used;
-  }
-  void erase(const FieldsBlock* block) {
-    const size_t mask = places.size() - 1;
-    size_t hole = home(block->hash);
-    while (places[hole] != block) hole = (hole + 1) & mask;
-    // Move up a later entry that may fill the hole, so that no search ends too early.
-    for (size_t at = (hole + 1) & mask; places[at] != nullptr; at = (at + 1) & mask) {
-      if (((at - home(places[at]->hash)) & mask) >= ((at - hole) & mask)) {
-        places[hole] = places[at];
-        hole = at;
-      }
-    }
-    places[hole] = nullptr;
-    --used;
-    // Shrink when less than an eighth is used: memory is released along with the sets that needed it.
-    if (used * 8 < places.size()) resize(used == 0 ? 0 : places.size() / 4);
-  }
-
- private:
-  void grow() { resize(places.empty() ? 16 : places.size() * 2); }
-  void resize(size_t count) {
-    std::vector<FieldsBlock*> old(count);
-    old.swap(places);
-    used = 0;
-    for (FieldsBlock* block : old) {
-      if (block != nullptr) insert(block);
-    }
-  }
 };
 
 // The form in which a hot set's bytes are cached.
@@ -434,8 +485,6 @@ bool same_json_text(std::string_view stored, std::string_view ours) {
   return at == stored.size();
 }
 
-constexpr size_t kShards = 64;
-
 }  // namespace
 
 std::optional<FieldSet> lossless_set(Arena& arena, std::string_view fields_v1, MemberOrder order) {
@@ -461,8 +510,8 @@ struct Pool::State {
   const PoolOptions options;
   const bool share, compress;
 
-  std::array<Shard, kShards> shards;
-  Managers managers;
+  mutable std::array<Shard<FieldsBlock>, kShards> shards;
+  mutable Managers managers;
   Dictionaries dictionaries;
   HotTexts hot;
 
@@ -603,7 +652,7 @@ struct Pool::State {
     }
     const uint64_t wide = hash_key(bytes);
     const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
-    Shard& shard = shards[hash % kShards];
+    Shard<FieldsBlock>& shard = shards[hash % kShards];
     {
       std::lock_guard lock(shard.mutex);
       if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
@@ -623,16 +672,11 @@ struct Pool::State {
     return first;
   }
 
-  FieldsBlock* find(Shard& shard, uint32_t hash, std::string_view bytes, uint8_t flags) {
-    if (shard.places.empty()) return nullptr;
-    const size_t mask = shard.places.size() - 1;
-    for (size_t at = shard.home(hash); shard.places[at] != nullptr; at = (at + 1) & mask) {
-      FieldsBlock* block = shard.places[at];
-      if (block->hash != hash || !same_bytes(*block, bytes, flags)) continue;
-      block->users.fetch_add(1, std::memory_order_relaxed);
-      return block;
-    }
-    return nullptr;
+  FieldsBlock* find(Shard<FieldsBlock>& shard, uint32_t hash, std::string_view bytes, uint8_t flags) {
+    FieldsBlock* const found =
+        shard.find(hash, [&](const FieldsBlock& block) { return same_bytes(block, bytes, flags); });
+    if (found != nullptr) found->users.fetch_add(1, std::memory_order_relaxed);
+    return found;
   }
 
   FieldsBlock* intern_fields(KindState& kind, const ManagedEntry& entry, bool& is_set) {
@@ -699,7 +743,7 @@ struct Pool::State {
   void drop_fields(FieldsBlock* block) {
     if (drop_user_unless_last(block->users)) return;
     if ((block->flags.load(std::memory_order_relaxed) & FieldsBlock::kInterned) != 0) {
-      Shard& shard = shards[block->hash % kShards];
+      Shard<FieldsBlock>& shard = shards[block->hash % kShards];
       std::lock_guard lock(shard.mutex);
       if (block->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       shard.erase(block);
@@ -764,30 +808,47 @@ OwnersRef Pool::intern(Kind kind, std::span<const ManagedEntry> entries) {
   if (entries.empty()) return {};
   State& state = *state_;
   KindState& kind_state = state.kind_state(kind);
+  // Everything that is counted in 32 bits is counted once per entry at most: users of a set, users of a manager,
+  // managers. Hence none of them overflows.
+  if (state.entries.fetch_add(entries.size(), std::memory_order_relaxed) + entries.size() > kMaxEntries) {
+    sub(state.entries, entries.size());
+    throw std::length_error("the server cannot keep more than " + std::to_string(kMaxEntries) +
+                            " managedFields entries in memory");
+  }
   const auto count = static_cast<uint32_t>(entries.size());
   void* memory = std::malloc(OwnersBlock::allocated(count));
   if (memory == nullptr) throw std::bad_alloc();
-  auto* block = new (memory) OwnersBlock{.users = 1, .count = count};
-  for (uint32_t i = 0; i < count; ++i) {
-    const ManagedEntry& entry = entries[i];
-    bool is_set = false;
-    FieldsBlock* fields = state.intern_fields(kind_state, entry, is_set);
-    if (fields != nullptr) {
-      add(state.references, 1);
-      add(state.v1_bytes, fields->v1_bytes);
-    }
-    const bool narrow = entry.time && entry.time->seconds > 0 &&
-                        entry.time->seconds <= std::numeric_limits<uint32_t>::max() && entry.time->nanos == 0;
-    new (&block->records()[i]) OwnerRecord{
-        .fields = fields,
-        .manager =
-            state.managers.add_user(entry, is_set ? kFieldsV1 : entry.fields_type, narrow ? std::nullopt : entry.time),
-        .time = narrow ? static_cast<uint32_t>(entry.time->seconds) : kTimeInManager};
-  }
+  OwnersBlock& block = *new (memory) OwnersBlock{.users = 1, .count = 0};
+  OwnersRef made(this, &block);
   add(state.objects, 1);
-  add(state.entries, count);
   add(state.owner_bytes, OwnersBlock::allocated(count));
-  return {this, block};
+  try {
+    for (const ManagedEntry& entry : entries) {
+      bool is_set = false;
+      FieldsBlock* fields = state.intern_fields(kind_state, entry, is_set);
+      const bool narrow = entry.time && entry.time->seconds > 0 &&
+                          entry.time->seconds <= std::numeric_limits<uint32_t>::max() && entry.time->nanos == 0;
+      // There are more numbers than kMaxEntries.
+      const std::optional<uint32_t> manager =
+          state.managers.add_user(entry, is_set ? kFieldsV1 : entry.fields_type, narrow ? std::nullopt : entry.time);
+      assert(manager);
+      if (fields != nullptr) {
+        add(state.references, 1);
+        add(state.v1_bytes, fields->v1_bytes);
+      }
+      new (&block.records()[block.count])
+          OwnerRecord{.fields = fields,
+                      .manager = *manager,
+                      .time = narrow ? static_cast<uint32_t>(entry.time->seconds) : kTimeInManager};
+      ++block.count;
+    }
+  } catch (...) {
+    // `made` drops the records that there are.
+    sub(state.entries, count - block.count);
+    sub(state.owner_bytes, OwnersBlock::allocated(count) - OwnersBlock::allocated(block.count));
+    throw;
+  }
+  return made;
 }
 
 OwnersRef OwnersRef::share() const {
@@ -825,10 +886,7 @@ PoolUsage Pool::usage() const {
   usage.plain_bytes = get(state.plain_bytes);
   usage.kept_bytes = get(state.kept_bytes);
   usage.packed_sets = get(state.packed_sets);
-  for (Shard& shard : state_->shards) {
-    std::lock_guard lock(shard.mutex);
-    usage.table_bytes += shard.places.capacity() * sizeof(FieldsBlock*);
-  }
+  usage.table_bytes = table_bytes(state_->shards);
   state.managers.usage(usage);
   state.dictionaries.usage(usage);
   state.hot.usage(usage);
@@ -847,14 +905,7 @@ size_t Owners::count() const { return block_ == nullptr ? 0 : block_->count; }
 ManagedEntry Owners::manager(size_t i) const {
   assert(i < count());
   const OwnerRecord& record = block_->records()[i];
-  const Managers::Manager& manager = pool_->state_->managers.get(record.manager);
-  ManagedEntry entry{.manager = manager.manager,
-                     .operation = manager.operation,
-                     .api_version = manager.api_version,
-                     .subresource = manager.subresource,
-                     .time = manager.time,
-                     .fields_type = manager.fields_type,
-                     .fields = {}};
+  ManagedEntry entry = pool_->state_->managers.get(record.manager).entry();
   if (record.time != kTimeInManager) entry.time = UnixTime{record.time, 0};
   return entry;
 }
@@ -920,6 +971,8 @@ size_t Owners::kept_bytes() const {
   for (size_t i = 0; i < count(); ++i) {
     const FieldsBlock* block = fields(i);
     if (block != nullptr) bytes += block->allocated() / std::max(1u, block->users.load(std::memory_order_relaxed));
+    const ManagerBlock& manager = pool_->state_->managers.get(block_->records()[i].manager);
+    bytes += manager.allocated() / std::max(1u, manager.users.load(std::memory_order_relaxed));
   }
   return bytes;
 }

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "ownership/fields_v2.h"
+#include "ownership/number_table.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -279,6 +281,86 @@ TEST(PoolTest, HotTextsAreSharedWithinTheirBudget) {
   EXPECT_GT(pool.usage().hot_texts, 10u);
   EXPECT_LE(pool.usage().hot_text_bytes, 20000u);
   EXPECT_EQ(refs[597].view().fields_v1(0).get(), refs[598].view().fields_v1(0).get());
+}
+
+// More distinct managers than fit the first table of numbers, one time, and nothing left of them afterwards.
+TEST(PoolTest, HasRoomForMillionsOfDistinctManagers) {
+  Pool pool{Gates{}};
+  const Pool::Kind kind = pool.kind("configmaps", MemberOrder::Canonical);
+  const uint64_t empty = pool.usage().manager_bytes;
+  {
+    std::vector<OwnersRef> objects;
+    std::vector<std::string> names;
+    std::vector<ManagedEntry> entries;
+    constexpr int kObjects = 125, kEntries = 34'000;
+    for (int i = 0; i < kObjects; ++i) {
+      names.clear();
+      entries.clear();
+      for (int m = 0; m < kEntries; ++m) names.push_back(std::to_string(i * kEntries + m));
+      for (const std::string& name : names) {
+        ManagedEntry one = entry(name, "");
+        one.fields = std::nullopt;
+        entries.push_back(one);
+      }
+      objects.push_back(pool.intern(kind, entries));
+    }
+    EXPECT_EQ(pool.usage().managers, static_cast<uint64_t>(kObjects) * kEntries);
+    EXPECT_LT(pool.usage().manager_bytes / pool.usage().managers, 120u);
+    EXPECT_EQ(objects.back().view().manager(kEntries - 1).manager, std::to_string(kObjects * kEntries - 1));
+    // Former managers of one object: their numbers and their memory are used again.
+    objects.erase(objects.begin() + 1, objects.end());
+    EXPECT_EQ(objects.front().view().manager(7).manager, "7");
+    EXPECT_EQ(pool.usage().managers, static_cast<uint64_t>(kEntries));
+  }
+  EXPECT_EQ(pool.usage().managers, 0u);
+  EXPECT_LT(pool.usage().manager_bytes, empty + 100'000);
+}
+
+TEST(PoolTest, ManagersDifferInEachPart) {
+  Pool pool{Gates{}};
+  std::vector<ManagedEntry> entries(8, entry("m", kController));
+  entries[1].manager = "n";
+  entries[2].operation = "Apply";
+  entries[3].api_version = "v2";
+  entries[4].subresource = "status";
+  entries[5].time = UnixTime{-1, 0};
+  entries[6].time = UnixTime{-1, 5};
+  // The same texts, split elsewhere.
+  entries[7].manager = "mU";
+  entries[7].operation = "pdate";
+  const OwnersRef ref = pool.intern(pool.kind("x", MemberOrder::Canonical), entries);
+  EXPECT_EQ(pool.usage().managers, entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const ManagedEntry found = ref.view().manager(i);
+    EXPECT_EQ(found.manager, entries[i].manager) << i;
+    EXPECT_EQ(found.operation, entries[i].operation) << i;
+    EXPECT_EQ(found.api_version, entries[i].api_version) << i;
+    EXPECT_EQ(found.subresource, entries[i].subresource) << i;
+    EXPECT_EQ(found.time, entries[i].time) << i;
+  }
+}
+
+TEST(NumberTableTest, GivesOutEachNumberOnceUntilNoneIsLeft) {
+  NumberTable<int, 6, 2, 1> table;  // 512 numbers.
+  std::vector<int> things(512);
+  std::set<uint32_t> numbers;
+  for (int& thing : things) {
+    const std::optional<uint32_t> number = table.take(&thing);
+    ASSERT_TRUE(number);
+    EXPECT_TRUE(numbers.insert(*number).second);
+    EXPECT_EQ(table.get(*number), &thing);
+  }
+  int more = 0;
+  EXPECT_EQ(table.take(&more), std::nullopt);
+  const uint64_t full = table.allocated();
+  // One that comes free is taken again.
+  table.give_back(300);
+  EXPECT_EQ(table.take(&more), 300u);
+  EXPECT_EQ(table.get(300), &more);
+  for (const uint32_t number : numbers) table.give_back(number);
+  EXPECT_LT(table.allocated(), full / 2);
+  for (int& thing : things) EXPECT_TRUE(table.take(&thing));
+  EXPECT_EQ(table.take(&more), std::nullopt);
 }
 
 TEST(PoolTest, ManyThreadsShareAndReleaseTheSameSets) {

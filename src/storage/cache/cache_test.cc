@@ -419,6 +419,34 @@ TEST(CacheTest, AWatchFromBeforeTheHistoryIsExpired) {
   EXPECT_THAT(f.events(fits), ElementsAre("MODIFIED a/x rv=9;7", "MODIFIED a/x rv=10;8", "MODIFIED a/x rv=11;9"));
 }
 
+TEST(CacheTest, OldHistoryOfLargeObjectsIsShorter) {
+  CacheFixture f;
+  f.start();
+  for (int i = 0; i < 40; ++i) f.put("a/x", object(std::string(1 << 20, static_cast<char>('a' + i))));
+  // Fewer than Options::history_events, but 40 MB.
+  EXPECT_TRUE(f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{3}}, f.executor)));
+  f.pass(80s);
+  EXPECT_FALSE(f.get(f.cache->watch({.start = WatchRequest::Start::After, .revision = Revision{20}}, f.executor)));
+  Watcher fits = f.watch({.start = WatchRequest::Start::After, .revision = Revision{30}});
+  EXPECT_EQ(f.events(fits).size(), 11u);
+}
+
+TEST(CacheTest, FormerManagersLeaveMemoryWithTheHistory) {
+  CacheFixture f;
+  f.start();
+  constexpr uint64_t kUpdates = 40, kManagers = 10'000;
+  for (uint64_t i = 0; i < kUpdates; ++i) {
+    TestObject changed = object("x");
+    for (uint64_t m = 0; m < kManagers; ++m) {
+      changed.owners.emplace_back("m" + std::to_string(i * kManagers + m), R"({"f:one":{}})");
+    }
+    f.put("a/x", changed);
+  }
+  EXPECT_EQ(f.pool.usage().managers, kUpdates * kManagers);
+  f.pass(80s);
+  EXPECT_LT(f.pool.usage().managers, 200'000u);
+}
+
 TEST(CacheTest, AWatchFromAFutureRevisionGetsOnlyLaterChanges) {
   CacheFixture f;
   f.start();

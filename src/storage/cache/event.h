@@ -27,6 +27,7 @@ class Event {
         object(std::move(object)),
         previous(std::move(previous)),
         arrived(arrived),
+        former_bytes(this->previous ? this->previous->body_bytes() + this->previous->ownership().kept_bytes() : 0),
         counts_(std::move(counts)) {}
   ~Event() { forget_renderings(); }
   Event(const Event&) = delete;
@@ -37,6 +38,7 @@ class Event {
   const EntryRef object;    // Null if deleted.
   const EntryRef previous;  // Null if added.
   const std::chrono::steady_clock::time_point arrived;
+  const uint64_t former_bytes;  // Of `previous`, which only history keeps in memory.
 
   // The previous state with this change's revision: sent to watchers that no longer match the object. Built once.
   EntryRef gone(Bodies& bodies, const Codec& codec) const;

@@ -1,5 +1,6 @@
 // Follows the store: list, publish, watch, apply, and again.
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/api_error.h"
 #include "base/log.h"
@@ -51,7 +52,12 @@ Result<EntryRef> CacheState::make_entry(std::string_view store_key, std::string_
   }
   Result<Decoded> taken_apart = codec->decode(store_key, stored, at);
   if (!taken_apart) return undecodable(at, taken_apart.error().message);
-  return bodies.make(store_key.substr(options.prefix.size()), at, std::move(*taken_apart), begin);
+  try {
+    return bodies.make(store_key.substr(options.prefix.size()), at, std::move(*taken_apart), begin);
+  } catch (const std::length_error& full) {
+    // The pool of ownership: this object is one too many.
+    return undecodable(at, full.what());
+  }
 }
 
 // --- Listing --------------------------------------------------------------------------------------------------------
@@ -351,6 +357,7 @@ void CacheState::end_watches() {
 // From now on nothing before `from` can be watched or listed from memory. Called with the mutex held.
 void CacheState::forget_history(Revision from) {
   window.clear();
+  window_former_bytes = 0;
   renderings_kept_from = 0;
   checkpoints.clear();
   exact.clear();
@@ -534,6 +541,7 @@ void CacheState::publish(std::shared_ptr<const Index> next, Revision next_revisi
   events_seen.fetch_add(events.size(), std::memory_order_relaxed);
   for (std::shared_ptr<const Event>& event : events) {
     dispatch(event, wakes);
+    window_former_bytes += event->former_bytes;
     window.push_back(std::move(event));
     ++events_since_checkpoint;
   }
@@ -578,8 +586,14 @@ void CacheState::dispatch(const std::shared_ptr<const Event>& event, WakeList& w
 void CacheState::trim_window(TimePoint now) {
   // An empty resource gets no more events: the last deletions would keep their objects in memory forever.
   const size_t kept_whatever_their_age = index != nullptr && index->by_key.count() != 0 ? options.history_events : 0;
-  while (window.size() > kept_whatever_their_age &&
-         (window.size() > options.max_history_events || now - window.front()->arrived > options.history_age)) {
+  const auto is_surplus = [&](const Event& first) {
+    if (window.size() > options.max_history_events || window_former_bytes > kHistoryBytes) return true;
+    return now - first.arrived > options.history_age &&
+           (window.size() > kept_whatever_their_age || window_former_bytes > kOldHistoryBytes);
+  };
+  while (!window.empty() && is_surplus(*window.front())) {
+    window_former_bytes -= window.front()->former_bytes;
+    history_shrank = true;
     oldest = window.front()->revision;
     window.pop_front();
     if (renderings_kept_from > 0) --renderings_kept_from;

@@ -309,9 +309,7 @@ void CacheState::tick() {
           watcher->bookmark(revision, reached);
         }
       }
-      const size_t events = window.size();
       trim_window(now);
-      history_shrank |= window.size() != events;
       // Scanning all hot entries takes a while, so not on every expired event.
       if (history_shrank && now - last_forgotten >= std::chrono::seconds(1)) {
         history_shrank = false;

@@ -59,6 +59,10 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   Revision revision;
   Revision oldest;  // The window contains all events after this revision.
   std::deque<std::shared_ptr<const Event>> window;
+  // Sum of the former_bytes of its events, and its limits, whatever their number and age: large objects that change
+  // quickly have a shorter history. Of what is older than Options::history_age, much less is kept.
+  uint64_t window_former_bytes = 0;
+  static constexpr uint64_t kHistoryBytes = uint64_t{256} << 20, kOldHistoryBytes = uint64_t{16} << 20;
   uint64_t renderings_kept_from = 0;  // Events before this position of the window have lost their renderings.
 
   struct Kept {
