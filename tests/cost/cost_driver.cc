@@ -2,6 +2,7 @@
 // instructions. Without arguments, prints the names of all cases.
 // cost_driver --sweep: validates an object for every list and map of every built-in kind, short and long, and prints
 // those whose time grows faster than their size. For finding new cases; times depend on the machine.
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -82,6 +83,46 @@ void strategic(size_t size, const std::string& patch_prefix) {
   Result<Value> merged = patch::apply_strategic_patch(arena, json(arena, ports(size, "p")),
                                                       json(arena, ports(size, patch_prefix)), *services->type);
   if (!merged) fail(merged.error().message);
+}
+
+// {"k0":"value",...}
+std::string data(size_t count, const std::string& value) {
+  return "{" + listed(count, [&](size_t i) { return quoted("k" + number(i)) + ":" + quoted(value); }) + "}";
+}
+
+// Entries of distinct managers, each of which owns one field: .member.k0, .member.k1, ...
+ownership::Managed managers(Arena& arena, size_t count, ownership::Operation operation, std::string_view api_version,
+                            const std::string& member) {
+  ownership::Managed out;
+  for (size_t i = 0; i < count; ++i) {
+    Result<ownership::FieldSet> set = ownership::parse_fields_v1(
+        arena, arena.copy(std::string_view("{\"f:" + member + "\":{\"f:k" + number(i) + "\":{}}}")));
+    if (!set) fail(set.error().message);
+    out.push_back({.manager = arena.copy(std::string_view("m" + number(i))),
+                   .operation = operation,
+                   .api_version = api_version,
+                   .time = static_cast<int64_t>(i),
+                   .fields = *set});
+  }
+  return out;
+}
+
+// An update of a ConfigMap with these owners.
+void update_config_map(Arena& arena, const ownership::Managed& owners, const std::string& before,
+                       const std::string& after) {
+  ownership::FieldManagerOptions options{.api_version = "v1", .kind = "ConfigMap"};
+  options.versions.push_back(
+      {"v1", &ownership::builtin_merge_types().of(*types::find_kind("", "v1", "ConfigMap")->type)});
+  const ownership::FieldManager manager(std::move(options));
+  const auto object = [&](const std::string& data) {
+    return json(arena, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","uid":"1"},"data":)" +
+                           (data.empty() ? "{}" : data) + "}");
+  };
+  const Value live = object(before);
+  const ownership::UpdateResult updated = manager.update(
+      arena,
+      {.live = &live, .live_managed = &owners, .object = object(after), .manager = "me", .now = {1700000000, 0}});
+  if (!updated.problem.empty()) fail(updated.problem);
 }
 
 // Defaults, validation and warnings, as for a create and for an update without changes. The findings do not matter.
@@ -470,6 +511,61 @@ const std::map<std::string, Work>& cases() {
                                   R"("fieldsV1":{"f:data":{"f:a":{}}}})";
                          }) + "]");
          if (!ownership::decode_managed(arena, entries)) fail("managedFields");
+       }},
+      {"managedFields in reverse order",
+       [](size_t n) {
+         Arena arena;
+         ownership::Managed managed = managers(arena, n, ownership::Operation::Apply, "v1", "data");
+         std::reverse(managed.begin(), managed.end());
+         ownership::sort_managed(managed);
+       }},
+      {"managedFields, more update managers than are kept",
+       [](size_t n) {
+         Arena arena;
+         update_config_map(arena, managers(arena, n, ownership::Operation::Update, "v1", "data"), {}, {});
+       }},
+      {"managedFields, many managers of many fields that change",
+       [](size_t n) {
+         Arena arena;
+         update_config_map(arena, managers(arena, n, ownership::Operation::Apply, "v1", "data"), data(n, "x"),
+                           data(n, "y"));
+       }},
+      {"managedFields, scale of an object with many managers",
+       [](size_t n) {
+         Arena arena;
+         const ownership::ReplicasPath paths[] = {{"apps/v1", "spec.replicas"}};
+         const std::string fields = R"({"f:spec":{"f:replicas":{}}})";
+         ownership::Managed parent = managers(arena, n, ownership::Operation::Apply, "apps/v1", "spec");
+         for (ownership::ManagerEntry& entry : parent) entry.fields = *ownership::parse_fields_v1(arena, fields);
+         const ownership::Managed scale = ownership::scale_entries(arena, parent, paths);
+         if (scale.size() != n || ownership::parent_entries(arena, parent, scale, "apps/v1", paths).size() != n) {
+           fail("scale");
+         }
+       }},
+      {"apply with many conflicts under a long key",
+       [](size_t n) {
+         Arena arena;
+         const ownership::MergeType& type = ownership::MergeTypes::deduced();
+         ownership::FieldManagerOptions options{.api_version = "e.com/v1", .kind = "W"};
+         options.versions.push_back({"e.com/v1", &type});
+         const ownership::FieldManager manager(std::move(options));
+         const auto object = [&](const char* value) {
+           return json(arena, R"({"apiVersion":"e.com/v1","kind":"W","metadata":{"name":"w"},"spec":{)" +
+                                  quoted(std::string(n * 10, 'k')) + ":" + data(n, value) + "}}");
+         };
+         const Value before = object("x"), after = object("y");
+         ownership::Managed owners;
+         const std::string other = "other", me = "me";
+         Result<ownership::ApplyResult> first =
+             manager.apply(arena, {.config = before, .manager = other, .now = {1, 0}});
+         if (!first) fail(first.error().message);
+         if (manager.apply(arena, {.live = &first->object,
+                                   .live_managed = &first->managed,
+                                   .config = after,
+                                   .manager = me,
+                                   .now = {2, 0}})) {
+           fail("no conflict");
+         }
        }},
       {"schema, required properties",
        [](size_t n) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ownership/unions.h"
+
 namespace holdfast::ownership {
 namespace {
 
@@ -36,7 +38,7 @@ Result<Engine::InVersion*> Engine::in_version(const Value& live, std::string_vie
   if (view == nullptr) return static_cast<InVersion*>(nullptr);
   Result<std::optional<Value>> converted = convert(live, version_, *view);
   if (!converted) return converted.take_error();
-  return &seen_.emplace_back(InVersion{view, *converted, std::nullopt});
+  return &seen_.emplace_back(InVersion{view, *converted, std::nullopt, std::nullopt});
 }
 
 Comparison Engine::compare_filtered(const VersionView& view, const Value& left, const Value& right) {
@@ -172,14 +174,12 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   };
   std::vector<Vacancy> vacancies;
   for (const VersionView* view : order) {
-    FieldSet owned;
-    bool any = false;
+    std::vector<FieldSet> owned_by_each;
     for (const ManagerEntry& entry : managed) {
-      if (entry.api_version != view->api_version) continue;
-      owned = union_of(arena_, owned, entry.fields);
-      any = true;
+      if (entry.api_version == view->api_version) owned_by_each.push_back(entry.fields);
     }
-    if (!any) continue;
+    if (owned_by_each.empty()) continue;
+    const FieldSet owned = union_of(arena_, std::move(owned_by_each));
     Result<std::optional<Value>> whole_there = convert(whole, *at, *view);
     if (!whole_there) return failed(whole_there.take_error(), "merged", view->api_version);
     if (!*whole_there) continue;
@@ -312,8 +312,9 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
       entry.fields = {};
       continue;
     }
-    const FieldSet touched = union_of(arena_, (*change)->modified, (*change)->added);
-    FieldSet conflict = intersection(arena_, entry.fields, touched);
+    std::optional<FieldSet>& touched = (*version)->touched;
+    if (!touched) touched = union_of(arena_, (*change)->modified, (*change)->added);
+    FieldSet conflict = intersection(arena_, entry.fields, *touched);
     // Removing a field is not a conflict, unless it was unset explicitly: then with the owners of everything removed.
     if (!options.unset.empty()) {
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);

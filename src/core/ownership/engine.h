@@ -77,6 +77,7 @@ class Engine {
     const VersionView* view;
     std::optional<Value> live;  // Empty if the version is no longer served.
     std::optional<Comparison> comparison;
+    std::optional<FieldSet> touched;  // What the comparison found modified or added.
   };
   Result<InVersion*> in_version(const Value& live, std::string_view api_version);
   Result<const Comparison*> compared(InVersion& version, const Value& live, const Value& next);

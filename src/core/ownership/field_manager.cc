@@ -4,11 +4,13 @@
 #include <array>
 
 #include "base/api_version.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "codec/json.h"
 #include "ownership/deep.h"
 #include "ownership/engine.h"
 #include "ownership/ownership.h"
+#include "ownership/unions.h"
 #include "ownership/unset.h"
 
 namespace holdfast::ownership {
@@ -19,6 +21,7 @@ constexpr size_t kMaxAnnotationBytes = 262144;
 constexpr std::string_view kKubectl = "kubectl";
 constexpr std::string_view kBeforeFirstApply = "before-first-apply";
 constexpr std::string_view kAncientChanges = "ancient-changes";
+constexpr size_t kNone = SIZE_MAX;
 
 // Exactly these paths are never owned.
 FieldSet never_owned_paths() {
@@ -70,7 +73,9 @@ std::string object_text(const Value& object, std::string_view api_version, std::
          "; " + go_kind_text(api_version, kind);
 }
 
-Error conflict_error(std::vector<Conflict> conflicts) {
+// Each conflict names its manager and its whole path, so the text can be far longer than the request: beyond a size,
+// conflicts are only counted.
+Error conflict_error(const std::vector<Conflict>& conflicts) {
   std::vector<std::pair<std::string, const Conflict*>> sorted;
   sorted.reserve(conflicts.size());
   for (const Conflict& conflict : conflicts) sorted.emplace_back(identity_text(conflict.owner), &conflict);
@@ -78,21 +83,30 @@ Error conflict_error(std::vector<Conflict> conflicts) {
   Error error{Reason::Conflict, ""};
   error.details.emplace();
   std::string blocks;
+  size_t count = 0, cause_bytes = 0;
   for (const auto& [identity, conflict] : sorted) {
-    const std::string who = manager_text(conflict->owner);
-    if (!blocks.empty()) blocks += "\n";
-    blocks += "conflicts with " + who + ":";
+    std::string who;
     conflict->paths.for_each([&](Path path) {
+      ++count;
+      if (blocks.size() + cause_bytes >= limits::kReportedBytes) return;
+      if (who.empty()) {
+        who = manager_text(conflict->owner);
+        blocks += (blocks.empty() ? "conflicts with " : "\nconflicts with ") + who + ":";
+      }
       // Owners were read from FieldsV1, so their numbers are shown as doubles.
       const std::string shown = to_string(path, ShownNumbers::AsRead);
       blocks += "\n- " + shown;
       error.causes.push_back({"FieldManagerConflict", "conflict with " + who, shown});
+      cause_bytes += who.size() + shown.size();
     });
   }
-  if (error.causes.size() == 1) {
+  if (count == 1) {
     error.message = "Apply failed with 1 conflict: " + error.causes[0].message + ": " + error.causes[0].field;
   } else {
-    error.message = "Apply failed with " + std::to_string(error.causes.size()) + " conflicts: " + blocks;
+    error.message = "Apply failed with " + std::to_string(count) + " conflicts: " + blocks;
+    if (count > error.causes.size()) {
+      error.message += "\nand " + std::to_string(count - error.causes.size()) + " more";
+    }
   }
   return error;
 }
@@ -210,52 +224,71 @@ struct FieldManager::State final : Versions {
   // If there are too many update managers, the oldest of each version are merged into one entry.
   void cap_managers(Arena& arena, Managed& managed) const {
     if (options.retain_all_managers) return;
-    std::vector<std::pair<std::string, ManagerEntry>> updaters;
-    for (const ManagerEntry& entry : managed) {
-      if (entry.operation == Operation::Update) updaters.emplace_back("", entry);
+    std::vector<std::pair<std::string, size_t>> updaters;  // Identity and position.
+    for (size_t i = 0; i < managed.size(); ++i) {
+      if (managed[i].operation == Operation::Update) updaters.emplace_back("", i);
     }
     if (updaters.size() <= options.max_update_managers) return;
-    for (auto& [identity, entry] : updaters) identity = identity_text(entry);
-    std::sort(updaters.begin(), updaters.end(), [](const auto& a, const auto& b) {
-      const int64_t x = a.second.time.value_or(0), y = b.second.time.value_or(0);
+    for (auto& [identity, at] : updaters) identity = identity_text(managed[at]);
+    std::sort(updaters.begin(), updaters.end(), [&](const auto& a, const auto& b) {
+      const int64_t x = managed[a.second].time.value_or(0), y = managed[b.second].time.value_or(0);
       return x != y ? x < y : a.first < b.first;
     });
-    auto at = [&](const ManagerEntry& who) {
-      return std::find_if(managed.begin(), managed.end(),
-                          [&](const ManagerEntry& entry) { return same_manager(entry, who); });
+    struct Bucket {
+      std::string_view api_version;
+      size_t first;                 // The oldest entry of the version ...
+      std::optional<size_t> place;  // ... and the one that it and later ones are merged into.
+      std::vector<FieldSet> parts;
     };
-    std::vector<ManagerEntry> firsts;  // The oldest of each version.
+    std::vector<Bucket> buckets;
+    std::vector<bool> merged(managed.size());
+    for (size_t i = 0; i < managed.size(); ++i) {
+      if (managed[i].operation != Operation::Update || managed[i].manager != kAncientChanges) continue;
+      if (managed[i].subresource.empty()) buckets.push_back({managed[i].api_version, kNone, i, {managed[i].fields}});
+    }
     size_t count = updaters.size();
-    for (const auto& [identity, entry] : updaters) {
+    for (const auto& [identity, at] : updaters) {
       if (count <= options.max_update_managers) break;
-      const auto first = std::find_if(firsts.begin(), firsts.end(), [&, version = entry.api_version](const auto& f) {
-        return f.api_version == version;
-      });
-      if (first == firsts.end()) {
-        firsts.push_back(entry);
+      auto bucket =
+          std::find_if(buckets.begin(), buckets.end(),
+                       [&, version = managed[at].api_version](const Bucket& b) { return b.api_version == version; });
+      if (bucket == buckets.end()) {
+        buckets.push_back({managed[at].api_version, kNone, {}, {}});
+        bucket = buckets.end() - 1;
+      }
+      if (bucket->first == kNone) {
+        bucket->first = at;
         continue;
       }
-      ManagerEntry bucket;
-      bucket.manager = kAncientChanges;
-      bucket.operation = Operation::Update;
-      bucket.api_version = entry.api_version;
-      FieldSet fields = entry.fields;
-      if (const auto old = at(bucket); old != managed.end()) {
-        fields = union_of(arena, fields, old->fields);
-      } else {
-        if (const auto one = at(*first); one != managed.end()) {
-          fields = union_of(arena, fields, one->fields);
-          managed.erase(one);
-        }
-        managed.push_back(bucket);
+      if (!bucket->place) {
+        if (!merged[bucket->first]) bucket->parts.push_back(managed[bucket->first].fields);
+        merged[bucket->first] = true;
+        bucket->place = managed.size();
+        ManagerEntry made;
+        made.manager = kAncientChanges;
+        made.operation = Operation::Update;
+        made.api_version = bucket->api_version;
+        managed.push_back(made);
+        merged.push_back(false);
       }
-      const auto place = at(bucket);
-      place->fields = fields;
-      place->time = entry.time;
-      // Last, like upstream: if the entry is the bucket itself, its fields are lost.
-      if (const auto merged = at(entry); merged != managed.end()) managed.erase(merged);
+      bucket->parts.push_back(managed[at].fields);
+      managed[*bucket->place].time = managed[at].time;
+      merged[at] = true;
+      // Like upstream: if the entry is the bucket itself, its fields are lost.
+      if (at == *bucket->place) {
+        bucket->place.reset();
+        bucket->parts.clear();
+      }
       --count;
     }
+    for (Bucket& bucket : buckets) {
+      if (bucket.place) managed[*bucket.place].fields = union_of(arena, std::move(bucket.parts));
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < managed.size(); ++i) {
+      if (!merged[i]) managed[kept++] = managed[i];
+    }
+    managed.resize(kept);
   }
 
   // Structured merge, strip meta, managed-fields updater.
@@ -467,13 +500,13 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
     // kubectl may take over fields that its own client-side apply wrote.
     std::optional<FieldSet> allowed;
     if (request.manager == kKubectl) allowed = s.client_side_fields(arena, live);
-    if (!allowed) return conflict_error(std::move(applied->conflicts));
+    if (!allowed) return conflict_error(applied->conflicts);
     std::vector<Conflict> rest;
     for (const Conflict& conflict : applied->conflicts) {
       const FieldSet outside = difference(arena, conflict.paths, *allowed);
       if (!outside.empty()) rest.push_back({conflict.owner, outside});
     }
-    if (!rest.empty()) return conflict_error(std::move(rest));
+    if (!rest.empty()) return conflict_error(rest);
     how.force = true;
     applied = s.apply_once(arena, live, config, managed, applier, how, request.now, request.convert);
     if (!applied) return applied.take_error();
@@ -499,22 +532,50 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
 
 namespace {
 
-// Paths of everything atomic in the configuration. Of maps, only declared fields are checked, like upstream
-// (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go).
-void find_atomics(const MergeType& type, const Value& value, const std::string& path, std::vector<std::string>& out) {
-  if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
-    if (type.atomic_map) out.push_back(path);
-    for (const Member& member : value.members()) {
-      const MergeField* field = type.find(member.key);
-      if (field != nullptr) find_atomics(*field->type, member.value, path + "." + std::string(member.key), out);
-    }
-  } else if (value.is_list() && (type.offers & MergeType::kList) != 0) {
-    if (type.atomic_list) out.push_back(path);
-    for (size_t i = 0; i < value.count(); ++i) {
-      find_atomics(*type.item, value.items()[i], path + "[" + std::to_string(i) + "]", out);
+// Paths of everything atomic in the configuration, as far as they fit an error message. Of maps, only declared fields
+// are checked, like upstream (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go).
+class Atomics {
+ public:
+  void find(const MergeType& type, const Value& value) {
+    const size_t before = path_.size();
+    if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
+      if (type.atomic_map) add();
+      for (const Member& member : value.members()) {
+        const MergeField* field = type.find(member.key);
+        if (field == nullptr) continue;
+        path_ += '.';
+        path_ += member.key;
+        find(*field->type, member.value);
+        path_.resize(before);
+      }
+    } else if (value.is_list() && (type.offers & MergeType::kList) != 0) {
+      if (type.atomic_list) add();
+      for (size_t i = 0; i < value.count(); ++i) {
+        path_ += "[" + std::to_string(i) + "]";
+        find(*type.item, value.items()[i]);
+        path_.resize(before);
+      }
     }
   }
-}
+
+  bool empty() const { return count_ == 0; }
+  std::string text() const {
+    const size_t more = count_ - paths_.size();
+    return join(paths_, ", ") + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  }
+
+ private:
+  void add() {
+    ++count_;
+    if (bytes_ >= limits::kReportedBytes) return;
+    paths_.push_back(path_);
+    bytes_ += path_.size();
+  }
+
+  std::string path_;
+  std::vector<std::string> paths_;
+  size_t count_ = 0, bytes_ = 0;
+};
 
 }  // namespace
 
@@ -531,11 +592,10 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
   if (std::string why = validate(type, wanted, Duplicates::Refused); !why.empty()) {
     return bad_request("failed to convert patch object to typed object: " + why);
   }
-  std::vector<std::string> atomics;
-  find_atomics(type, wanted, "", atomics);
+  Atomics atomics;
+  atomics.find(type, wanted);
   if (!atomics.empty()) {
-    return bad_request("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " +
-                       join(atomics, ", "));
+    return bad_request("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: " + atomics.text());
   }
   const Value base = unfold_raw(arena, type, object);
   if (std::string why = validate(type, base, Duplicates::Tolerated); !why.empty()) {

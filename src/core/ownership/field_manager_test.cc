@@ -1,8 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
 #include "base/base64.h"
 #include "base/limits.h"
 #include "codec/codec.h"
+#include "ownership/manager_places.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
 
@@ -14,6 +21,11 @@ class Fields : public testing::Test {
   Value yaml(std::string_view text) {
     Result<Value> value = codec::decode_yaml(arena_, arena_.copy(text));
     EXPECT_TRUE(value.ok()) << text;
+    return *value;
+  }
+  Value json(std::string_view text) {
+    Result<Value> value = codec::decode_json(arena_, arena_.copy(text));
+    EXPECT_TRUE(value.ok());
     return *value;
   }
   Managed managed(std::string_view text) {
@@ -35,7 +47,8 @@ class Fields : public testing::Test {
     schema_ = schema::Schema::build(yaml(R"({type: object, properties: {spec: {type: object, properties: {
         size: {type: integer}, replicas: {type: integer}, opts: {type: object, additionalProperties: {type: string}},
         l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object,
-            properties: {k: {type: string}, v: {type: string}, w: {type: string}}}}}}}})"),
+            properties: {k: {type: string}, v: {type: string}, w: {type: string}}}}}},
+        deep: {type: object, x-kubernetes-preserve-unknown-fields: true}}})"),
                                     false);
     FieldManagerOptions options;
     options.api_version = "e.com/v1";
@@ -82,6 +95,50 @@ TEST_F(Fields, EntriesAreSortedByOperationTimeManagerVersionAndSubresource) {
     order += std::string(entry.manager) + std::string(entry.api_version) + std::string(entry.subresource) + " ";
   }
   EXPECT_EQ(order, "qv1 tv1 zv1 av1 av1s av2 bv1 ");
+}
+
+TEST_F(Fields, ThousandsOfEntriesAreSortedInTheSameOrder) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.push_back("m" + std::to_string(10'000 + i));
+  Managed all;
+  std::mt19937 random(1);
+  for (const std::string& name : names) {
+    all.push_back({.manager = name,
+                   .operation = random() % 2 == 0 ? Operation::Apply : Operation::Update,
+                   .api_version = random() % 2 == 0 ? "v1" : "v2",
+                   .time = static_cast<int64_t>(random() % 5)});
+  }
+  std::shuffle(all.begin(), all.end(), random);
+  sort_managed(all);
+  const auto rank = [](const ManagerEntry& e) { return std::tuple(e.operation, *e.time, e.manager, e.api_version); };
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); }));
+  // Entries that compare equal keep their order.
+  Managed twins(100, all[0]);
+  for (size_t i = 0; i < twins.size(); ++i)
+    twins[i].fields = i % 2 == 0 ? FieldSet() : *parse_fields_v1(arena_, R"({"f:a":{}})");
+  sort_managed(twins);
+  for (size_t i = 0; i < twins.size(); ++i) EXPECT_EQ(twins[i].fields.empty(), i % 2 == 0);
+}
+
+TEST_F(Fields, EntriesThatKubernetesRejectsAreInvalid) {
+  const std::string longest(128, 'x'), wide = [] {
+    std::string text;
+    for (int i = 0; i < 128; ++i) text += "é";
+    return text;
+  }();
+  const std::string path(256, 's');
+  EXPECT_TRUE(is_valid({.manager = ""}));
+  EXPECT_TRUE(is_valid({.manager = "kubectl apply"}));
+  EXPECT_TRUE(is_valid({.manager = longest}));
+  EXPECT_TRUE(is_valid({.manager = wide}));
+  EXPECT_TRUE(is_valid({.manager = "m", .subresource = path}));
+  const std::string longer = longest + "x", wider = wide + "é", path_too_long = path + "s";
+  EXPECT_FALSE(is_valid({.manager = longer}));
+  EXPECT_FALSE(is_valid({.manager = wider}));
+  EXPECT_FALSE(is_valid({.manager = "m", .subresource = path_too_long}));
+  for (const std::string_view bad : {"a\nb", "\x1b[31m", "\x7f", "\xc2\x9b", "\xe2\x80\xae"}) {
+    EXPECT_FALSE(is_valid({.manager = bad})) << bad;
+  }
 }
 
 TEST_F(Fields, UnreadableEntriesAreRejectedWithKubernetesMessages) {
@@ -237,6 +294,147 @@ TEST_F(Fields, ConflictsAreListedByManager) {
   ASSERT_EQ(result.error().causes.size(), 3u);
   EXPECT_EQ(result.error().causes[0],
             (Cause{"FieldManagerConflict", "conflict with \"bob\" using e.com/v1", ".spec.size"}));
+}
+
+TEST_F(Fields, ConflictsThatDoNotFitAnAnswerAreCounted) {
+  const FieldManager manager = widgets();
+  // A configuration of 0.3 MB, whose conflicts would take 2 GB.
+  const size_t count = 5000;
+  const std::string key(200'000, 'k');
+  std::string owned, before, after;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string separator = i == 0 ? "" : ",", name = "o" + std::to_string(i);
+    owned += separator + "\"f:" + name + "\":{}";
+    before += separator + "\"" + name + "\":\"x\"";
+    after += separator + "\"" + name + "\":\"y\"";
+  }
+  const auto object = [&](const std::string& metadata, const std::string& members) {
+    return json(R"({"apiVersion":"e.com/v1","kind":"W","metadata":)" + metadata + R"(,"deep":{")" + key + R"(":{)" +
+                members + "}}}");
+  };
+  const Value live = object(R"({"name":"w","uid":"1"})", before), config = object(R"({"name":"w"})", after);
+  const std::string bob = "bob";
+  const Managed owners = {
+      {.manager = bob,
+       .operation = Operation::Apply,
+       .api_version = "e.com/v1",
+       .fields = *parse_fields_v1(arena_, arena_.copy(R"({"f:deep":{"f:)" + key + "\":{" + owned + "}}}"))}};
+  const Result<ApplyResult> result =
+      manager.apply(arena_, {.live = &live, .live_managed = &owners, .config = config, .manager = "m", .now = {1, 0}});
+  ASSERT_FALSE(result.ok());
+  const Error& error = result.error();
+  EXPECT_TRUE(error.message.starts_with("Apply failed with 5000 conflicts: conflicts with \"bob\":\n- .deep.kkk"));
+  ASSERT_GE(error.causes.size(), 1u);
+  ASSERT_LE(error.causes.size(), 10u);
+  EXPECT_TRUE(error.message.ends_with("\nand " + std::to_string(count - error.causes.size()) + " more"));
+  EXPECT_LT(error.message.size(), 2 * limits::kReportedBytes);
+}
+
+TEST_F(Fields, ProblemsThatDoNotFitAnAnswerAreCounted) {
+  const FieldManager manager = widgets();
+  const Value two = widget("metadata: {name: w}, spec: {size: x, l: [{k: a}, {k: a}]}");
+  Result<ApplyResult> result = manager.apply(arena_, {.config = two, .manager = "m", .now = {1, 0}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message,
+            "failed to create typed patch object (/w; e.com/v1, Kind=W): errors:\n"
+            "  .spec.l: duplicate entries for key [k=\"a\"]\n"
+            "  .spec.size: expected numeric (int or float), got string");
+  std::string opts;
+  for (int i = 0; i < 2000; ++i) {
+    opts += (i == 0 ? "\"" : ",\"") + std::to_string(i) + std::string(1000, 'k') + "\":{}";
+  }
+  const Value many =
+      json(R"({"apiVersion":"e.com/v1","kind":"W","metadata":{"name":"w"},"spec":{"opts":{)" + opts + "}}}");
+  result = manager.apply(arena_, {.config = many, .manager = "m", .now = {1, 0}});
+  ASSERT_FALSE(result.ok());
+  EXPECT_GT(result.error().message.size(), limits::kReportedBytes);
+  EXPECT_LT(result.error().message.size(), limits::kReportedBytes + 100'000);
+  EXPECT_TRUE(result.error().message.ends_with(" more"));
+}
+
+// The oldest managers of a version become one entry, as in Kubernetes (capmanagers.go), which does it with a map.
+TEST_F(Fields, ManyUpdateManagersAreMergedLikeInKubernetes) {
+  FieldManager one = widgets();
+  FieldManagerOptions options;
+  options.api_version = "e.com/v1";
+  options.kind = "W";
+  options.max_update_managers = 4;
+  options.versions = {{"e.com/v1", &types_.of(schema_->root())}, {"e.com/v2", &types_.of(schema_->root())}};
+  options.convert = [](Arena& arena, const Value& object, std::string_view, std::string_view to) -> Result<Value> {
+    return with_member(arena, object, "apiVersion", Value::string(to));
+  };
+  const FieldManager manager(std::move(options));
+  const Value live = widget("metadata: {name: w, uid: '1'}, spec: {size: 1}");
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    // By identity: version, name; with time and fields.
+    struct Entry {
+      std::string name, version, fields;
+      int64_t time = 0;
+    };
+    std::map<std::string, Entry> model;
+    const size_t count = random() % 12;
+    for (size_t i = 0; i < count; ++i) {
+      Entry entry;
+      entry.name = random() % 6 == 0 ? "ancient-changes" : "m" + std::to_string(random() % 20);
+      entry.version = random() % 3 == 0 ? "e.com/v2" : "e.com/v1";
+      entry.time = static_cast<int64_t>(random() % 4);
+      entry.fields = "f" + std::to_string(i);
+      model[R"({"manager":")" + entry.name + R"(","operation":"Update","apiVersion":")" + entry.version + R"("})"] =
+          entry;
+    }
+    std::string list;
+    for (const auto& [identity, entry] : model) {
+      list += "{manager: " + entry.name + ", operation: Update, apiVersion: " + entry.version +
+              ", fieldsType: FieldsV1, time: \"1970-01-01T00:00:0" + std::to_string(entry.time) +
+              "Z\", fieldsV1: {\"f:spec\": {\"f:opts\": {\"f:" + entry.fields + "\": {}}}}},";
+    }
+    std::map<std::string, std::set<std::string>> fields;
+    for (const auto& [identity, entry] : model) fields[identity] = {entry.fields};
+    std::vector<std::string> updaters;
+    for (const auto& [identity, entry] : model) updaters.push_back(identity);
+    std::sort(updaters.begin(), updaters.end(), [&](const std::string& a, const std::string& b) {
+      return std::pair(model[a].time, a) < std::pair(model[b].time, b);
+    });
+    std::map<std::string, std::string> firsts;
+    size_t left = updaters.size();
+    for (const std::string& identity : updaters) {
+      if (left <= 4) break;
+      const Entry entry = model[identity];
+      const std::string bucket =
+          R"({"manager":"ancient-changes","operation":"Update","apiVersion":")" + entry.version + R"("})";
+      if (!firsts.contains(entry.version)) {
+        firsts[entry.version] = identity;
+        continue;
+      }
+      if (!model.contains(bucket)) {
+        model[bucket] = {"ancient-changes", entry.version, "", 0};
+        fields[bucket] = fields[firsts[entry.version]];
+        model.erase(firsts[entry.version]);
+      }
+      fields[bucket].insert(fields[identity].begin(), fields[identity].end());
+      model[bucket].time = entry.time;
+      model.erase(identity);
+      --left;
+    }
+    std::set<std::string> want, got;
+    for (const auto& [identity, entry] : model) {
+      std::string text = identity + std::to_string(entry.time);
+      for (const std::string& field : fields[identity]) text += " .spec.opts." + field;
+      want.insert(text);
+    }
+    const Managed before = managed("[" + list + "]");
+    for (const ManagerEntry& entry :
+         manager.update(arena_, {.live = &live, .live_managed = &before, .object = live, .manager = "x", .now = {9, 0}})
+             .managed) {
+      std::set<std::string> paths;
+      entry.fields.for_each([&](Path path) { paths.insert(to_string(path)); });
+      std::string text = identity_text(entry) + std::to_string(entry.time.value_or(0));
+      for (const std::string& path : paths) text += " " + path;
+      got.insert(text);
+    }
+    ASSERT_EQ(got, want) << list;
+  }
 }
 
 TEST_F(Fields, KubectlApplyUpdatesLastAppliedAnnotation) {

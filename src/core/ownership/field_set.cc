@@ -8,6 +8,7 @@
 #include "base/same_text.h"
 #include "base/text.h"
 #include "codec/text.h"
+#include "ownership/unions.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -404,20 +405,65 @@ FieldSet union_of(Arena& arena, FieldSet a, FieldSet b) {
   return out.set();
 }
 
+FieldSet union_of(Arena& arena, std::vector<FieldSet> sets) {
+  while (sets.size() > 1) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sets.size(); i += 2) {
+      sets[kept++] = i + 1 < sets.size() ? union_of(arena, sets[i], sets[i + 1]) : sets[i];
+    }
+    sets.resize(kept);
+  }
+  return sets.empty() ? FieldSet() : sets[0];
+}
+
+namespace {
+
+// Compares entries of two sets one after the other. A manager may own a few of the many fields that a write changes,
+// and there may be thousands of managers: a long run of entries before the wanted one is skipped in logarithmic time.
+class Seeker {
+ public:
+  explicit Seeker(std::span<const SetEntry> entries) : entries_(entries) {}
+  // The position behind `at`, whose entry is before `wanted`; further if that continues.
+  size_t next(size_t at, const PathElement& wanted) {
+    if (++run_ < kRun) return at + 1;
+    run_ = 0;
+    size_t step = 1;
+    while (at + step < entries_.size() && compare(entries_[at + step].element, wanted) < 0) {
+      at += step;
+      step *= 2;
+    }
+    const auto end = entries_.begin() + static_cast<ptrdiff_t>(std::min(at + step, entries_.size()));
+    const auto found =
+        std::lower_bound(entries_.begin() + static_cast<ptrdiff_t>(at + 1), end, wanted,
+                         [](const SetEntry& entry, const PathElement& e) { return compare(entry.element, e) < 0; });
+    return static_cast<size_t>(found - entries_.begin());
+  }
+  void stop() { run_ = 0; }
+
+ private:
+  static constexpr size_t kRun = 8;
+  const std::span<const SetEntry> entries_;
+  size_t run_ = 0;
+};
+
+}  // namespace
+
 FieldSet intersection(Arena& arena, FieldSet a, FieldSet b) {
   if (a.same(b)) return a;
   if (a.empty() || b.empty()) return {};
   const std::span<const SetEntry> x = a.entries(), y = b.entries();
   Output out(arena, std::min(x.size(), y.size()));
+  Seeker in_x(x), in_y(y);
   size_t i = 0, j = 0;
   while (i < x.size() && j < y.size()) {
     const int c = compare(x[i].element, y[j].element);
     if (c < 0) {
-      ++i;
+      i = in_x.next(i, y[j].element);
     } else if (c > 0) {
-      ++j;
+      j = in_y.next(j, x[i].element);
     } else {
       out.add(x[i].element, x[i].member && y[j].member, intersection(arena, x[i].children(), y[j].children()));
+      in_x.stop(), in_y.stop();
       ++i, ++j;
     }
   }
@@ -431,15 +477,18 @@ template <class AddCommon>
 FieldSet without_common(Arena& arena, FieldSet a, FieldSet b, AddCommon add_common) {
   const std::span<const SetEntry> x = a.entries(), y = b.entries();
   Output out(arena, x.size());
+  Seeker in_y(y);
   size_t i = 0, j = 0;
   while (i < x.size() && j < y.size()) {
     const int c = compare(x[i].element, y[j].element);
     if (c < 0) {
       out.add(x[i++]);
+      in_y.stop();
     } else if (c > 0) {
-      ++j;
+      j = in_y.next(j, x[i].element);
     } else {
       add_common(out, x[i++], y[j++]);
+      in_y.stop();
     }
   }
   for (; i < x.size(); ++i) out.add(x[i]);

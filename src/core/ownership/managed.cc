@@ -1,17 +1,18 @@
 #include "ownership/managed.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/base64.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "ownership/fields_v2.h"
+#include "ownership/manager_places.h"
 
 namespace holdfast::ownership {
 namespace {
 
 constexpr size_t kMaxManagerBytes = 128;
+constexpr size_t kMaxSubresourceBytes = 256;
 
 void append_member(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
@@ -44,6 +45,53 @@ std::string manager_text(const ManagerEntry& entry) {
   if (!entry.subresource.empty()) out += " with subresource " + go_quote(entry.subresource);
   if (entry.operation == Operation::Update) out += " using " + std::string(entry.api_version);
   return out;
+}
+
+bool is_valid(const ManagerEntry& entry) {
+  size_t characters = 0;
+  for (size_t at = 0; at < entry.manager.size(); ++characters) {
+    const Rune rune = decode_rune(entry.manager, at);
+    if (!is_print(rune.value)) return false;
+    at += rune.length;
+  }
+  // Kubernetes counts bytes, see validate_managed_fields().
+  return characters <= kMaxManagerBytes && entry.subresource.size() <= kMaxSubresourceBytes;
+}
+
+namespace {
+
+// Equal for the same manager.
+uint64_t hash_of_manager(const ManagerEntry& entry) {
+  const uint64_t hash = hash_combine(hash_key(entry.manager), hash_key(entry.subresource));
+  return entry.operation == Operation::Apply ? hash : hash_combine(hash, hash_key(entry.api_version));
+}
+
+}  // namespace
+
+size_t ManagerPlaces::find(const ManagerEntry& who) {
+  // Linear for a few entries; a list of thousands, which no real client sends, uses a table.
+  constexpr size_t kFew = 32;
+  if (managed_.size() < kFew) {
+    const auto found =
+        std::find_if(managed_.begin(), managed_.end(), [&](const ManagerEntry& e) { return same_manager(e, who); });
+    return static_cast<size_t>(found - managed_.begin());
+  }
+  for (; indexed_ < managed_.size(); ++indexed_) by_hash_.emplace(hash_of_manager(managed_[indexed_]), indexed_);
+  size_t first = managed_.size();
+  const auto [from, to] = by_hash_.equal_range(hash_of_manager(who));
+  for (auto at = from; at != to; ++at) {
+    if (same_manager(managed_[at->second], who)) first = std::min(first, at->second);
+  }
+  return first;
+}
+
+void ManagerPlaces::put(const ManagerEntry& entry) {
+  const size_t at = find(entry);
+  if (at == managed_.size()) {
+    managed_.push_back(entry);
+  } else {
+    managed_[at] = entry;
+  }
 }
 
 namespace {
@@ -82,13 +130,7 @@ class Reader {
 
   void close() {
     ++count_;
-    ManagerEntry* const known = same_manager_entry();
-    if (known == nullptr) {
-      managed_.push_back(entry_);
-      if (!by_identity_.empty()) by_identity_.emplace(identity_text(entry_), managed_.size() - 1);
-    } else {
-      *known = entry_;
-    }
+    places_.put(entry_);
   }
 
   ManagerEntry& entry() { return entry_; }
@@ -97,25 +139,9 @@ class Reader {
  private:
   std::string position() const { return std::to_string(count_); }
 
-  // An earlier entry of the same manager. Linear for a few entries; a list of thousands, which no real client sends,
-  // uses a table.
-  ManagerEntry* same_manager_entry() {
-    constexpr size_t kFew = 32;
-    if (managed_.size() < kFew) {
-      const auto found = std::find_if(managed_.begin(), managed_.end(),
-                                      [&](const ManagerEntry& e) { return same_manager(e, entry_); });
-      return found == managed_.end() ? nullptr : &*found;
-    }
-    if (by_identity_.empty()) {
-      for (size_t i = 0; i < managed_.size(); ++i) by_identity_.emplace(identity_text(managed_[i]), i);
-    }
-    const auto found = by_identity_.find(identity_text(entry_));
-    return found == by_identity_.end() ? nullptr : &managed_[found->second];
-  }
-
   const ManagedOptions& options_;
   Managed managed_;
-  std::unordered_map<std::string, size_t, KeyHash> by_identity_;  // Empty if there are few.
+  ManagerPlaces places_{managed_};
   ManagerEntry entry_;
   size_t count_ = 0;
 };
@@ -201,7 +227,12 @@ void sort_managed(Managed& managed) {
     if (a.api_version != b.api_version) return a.api_version < b.api_version;
     return a.subresource < b.subresource;
   };
-  // Few entries, mostly sorted.
+  // Usually there are few entries, mostly sorted.
+  constexpr size_t kFew = 32;
+  if (managed.size() > kFew) {
+    std::stable_sort(managed.begin(), managed.end(), before);
+    return;
+  }
   for (size_t i = 1; i < managed.size(); ++i) {
     for (size_t j = i; j > 0 && before(managed[j], managed[j - 1]); --j) std::swap(managed[j], managed[j - 1]);
   }

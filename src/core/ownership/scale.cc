@@ -1,6 +1,7 @@
 // Ownership of the scale subresource, whose only field is a field of its parent (managedfields/scalehandler.go).
 #include <algorithm>
 
+#include "ownership/manager_places.h"
 #include "ownership/ownership.h"
 
 namespace holdfast::ownership {
@@ -19,32 +20,40 @@ FieldSet path_set(Arena& arena, std::string_view dotted) {
   return single(arena, path);
 }
 
-const ReplicasPath* find(std::span<const ReplicasPath> paths, std::string_view api_version) {
-  for (const ReplicasPath& path : paths) {
-    if (path.api_version == api_version) return &path;
+// The field of each version, as a set.
+class VersionedPaths {
+ public:
+  VersionedPaths(Arena& arena, std::span<const ReplicasPath> paths) {
+    sets_.reserve(paths.size());
+    for (const ReplicasPath& path : paths) sets_.emplace_back(path.api_version, path_set(arena, path.path));
   }
-  return nullptr;
-}
+  // Null if the version is not served; empty if it has no scale subresource.
+  const FieldSet* find(std::string_view api_version) const {
+    for (const auto& [version, set] : sets_) {
+      if (version == api_version) return &set;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<std::pair<std::string_view, FieldSet>> sets_;
+};
 
 }  // namespace
 
 Managed scale_entries(Arena& arena, const Managed& parent, std::span<const ReplicasPath> paths) {
   Managed out;
+  ManagerPlaces places(out);
+  const VersionedPaths replicas(arena, paths);
   const FieldSet in_scale = path_set(arena, "spec.replicas");
   for (const ManagerEntry& entry : parent) {
-    const ReplicasPath* path = find(paths, entry.api_version);
-    if (path == nullptr || path->path.empty() || !entry.fields.includes(path_set(arena, path->path))) continue;
+    const FieldSet* path = replicas.find(entry.api_version);
+    if (path == nullptr || path->empty() || !entry.fields.includes(*path)) continue;
     ManagerEntry scale = entry;
     scale.api_version = kScaleVersion;
     scale.fields = in_scale;
     // Entries of several parent versions may become one manager here: the later one wins, as when reading the list.
-    const auto same_manager_entry =
-        std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, scale); });
-    if (same_manager_entry == out.end()) {
-      out.push_back(scale);
-    } else {
-      *same_manager_entry = scale;
-    }
+    places.put(scale);
   }
   sort_managed(out);
   return out;
@@ -53,42 +62,45 @@ Managed scale_entries(Arena& arena, const Managed& parent, std::span<const Repli
 Managed parent_entries(Arena& arena, const Managed& parent, const Managed& scale, std::string_view api_version,
                        std::span<const ReplicasPath> paths) {
   Managed out;
+  const VersionedPaths replicas(arena, paths);
   Managed left = scale;
+  ManagerPlaces places_left(left);
+  std::vector<bool> matched(left.size());  // With an entry of the parent.
   for (const ManagerEntry& entry : parent) {
-    const ReplicasPath* path = find(paths, entry.api_version);
+    const FieldSet* path = replicas.find(entry.api_version);
     if (path == nullptr) continue;  // A version that is no longer served: the entry is dropped.
-    const FieldSet replicas = path->path.empty() ? FieldSet() : path_set(arena, path->path);
-    if (replicas.empty() || !entry.fields.includes(replicas)) {
+    if (path->empty() || !entry.fields.includes(*path)) {
       out.push_back(entry);
       continue;
     }
-    const auto kept = std::find_if(left.begin(), left.end(), [&](const auto& e) { return same_manager(e, entry); });
-    if (kept != left.end()) {
+    const size_t kept = places_left.find(entry);
+    if (kept != left.size() && !matched[kept]) {
       out.push_back(entry);
-      left.erase(kept);
+      matched[kept] = true;
       continue;
     }
     ManagerEntry robbed = entry;
-    robbed.fields = difference(arena, entry.fields, replicas);
+    robbed.fields = difference(arena, entry.fields, *path);
     if (!robbed.fields.empty()) out.push_back(robbed);
   }
   const FieldSet in_scale = path_set(arena, "spec.replicas");
-  const ReplicasPath* own = find(paths, api_version);
-  for (const ManagerEntry& entry : left) {
-    if (!entry.fields.includes(in_scale)) continue;
-    ManagerEntry moved = entry;
-    moved.api_version = api_version;
-    moved.fields = own == nullptr || own->path.empty() ? FieldSet() : path_set(arena, own->path);
+  const FieldSet* own = replicas.find(api_version);
+  Managed before = parent;
+  ManagerPlaces places_before(before), places(out);
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (matched[i] || !left[i].fields.includes(in_scale)) continue;
+    ManagerEntry moved = left[i];
     // Upstream looks the time up by an identity that the parent's list does not contain and finds none, unless it has
     // an entry of that same manager.
-    const auto same_manager_entry =
-        std::find_if(parent.begin(), parent.end(), [&](const auto& e) { return same_manager(e, entry); });
-    moved.time = same_manager_entry == parent.end() ? std::nullopt : same_manager_entry->time;
-    const auto same = std::find_if(out.begin(), out.end(), [&](const auto& e) { return same_manager(e, entry); });
-    if (same == out.end()) {
+    const size_t same = places_before.find(left[i]);
+    moved.time = same == before.size() ? std::nullopt : before[same].time;
+    moved.api_version = api_version;
+    moved.fields = own == nullptr ? FieldSet() : *own;
+    const size_t known = places.find(left[i]);
+    if (known == out.size()) {
       out.push_back(moved);
     } else {
-      *same = moved;
+      out[known] = moved;
     }
   }
   sort_managed(out);

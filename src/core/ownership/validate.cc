@@ -2,17 +2,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "ownership/typed.h"
 
 namespace holdfast::ownership {
 namespace {
-
-struct Problem {
-  std::string path;
-  std::string message;
-};
 
 std::string shown(const Value& v) { return "&{" + codec::go_text(v) + "}"; }
 
@@ -83,50 +79,64 @@ class Checker {
   const Duplicates duplicates_;
 };
 
+// Problems are described only up to a size: each names its whole path.
 class Reporter {
  public:
   Reporter(Arena& arena, Duplicates duplicates) : arena_(arena), duplicates_(duplicates) {}
 
-  void node(const MergeType& type, const Value& v, const std::string& path) {
+  void node(const MergeType& type, const Value& v) {
     if (v.is_null()) return;
     switch (handled(pick(type, v))) {
       case MergeType::kScalar:
-        return scalar(type, v, path);
+        return scalar(type, v);
       case MergeType::kList:
-        return list(type, v, path);
+        return list(type, v);
       default:
-        return map(type, v, path);
+        return map(type, v);
     }
   }
 
   std::string text() const {
-    if (problems_.empty()) return "";
-    auto one = [](const Problem& p) { return p.path.empty() ? p.message : p.path + ": " + p.message; };
-    if (problems_.size() == 1) return one(problems_[0]);
+    if (count_ == 0) return "";
+    if (count_ == 1) return problems_[0];
     std::string all = "errors:";
-    for (const Problem& p : problems_) all += "\n  " + one(p);
+    for (const std::string& problem : problems_) all += "\n  " + problem;
+    if (count_ > problems_.size()) all += "\n  and " + std::to_string(count_ - problems_.size()) + " more";
     return all;
   }
 
  private:
-  void report(std::string path, std::string message) { problems_.push_back({std::move(path), std::move(message)}); }
-
-  void scalar(const MergeType& type, const Value& v, const std::string& path) {
-    if (scalar_fits(type.scalar, v)) return;
-    switch (type.scalar) {
-      case ScalarKind::Numeric:
-        return report(path, "expected numeric (int or float), got " + std::string(codec::go_type(v)));
-      case ScalarKind::String:
-        return report(path, "expected string, got " + shown_with_syntax(v));
-      case ScalarKind::Boolean:
-        return report(path, "expected boolean, got " + shown(v));
-      case ScalarKind::Untyped:
-        return report(path, "expected any scalar, got " + shown(v));
-    }
+  // `message` returns the text.
+  template <class Message>
+  void report(Message&& message) {
+    ++count_;
+    if (bytes_ >= limits::kReportedBytes) return;
+    std::string problem = to_string(path_.path());
+    if (!problem.empty()) problem += ": ";
+    problem += message();
+    bytes_ += problem.size();
+    problems_.push_back(std::move(problem));
   }
 
-  void list(const MergeType& type, const Value& v, const std::string& path) {
-    if (!v.is_list()) return report(path, "expected list, got " + shown(v));
+  void scalar(const MergeType& type, const Value& v) {
+    if (scalar_fits(type.scalar, v)) return;
+    report([&]() -> std::string {
+      switch (type.scalar) {
+        case ScalarKind::Numeric:
+          return "expected numeric (int or float), got " + std::string(codec::go_type(v));
+        case ScalarKind::String:
+          return "expected string, got " + shown_with_syntax(v);
+        case ScalarKind::Boolean:
+          return "expected boolean, got " + shown(v);
+        case ScalarKind::Untyped:
+          break;
+      }
+      return "expected any scalar, got " + shown(v);
+    });
+  }
+
+  void list(const MergeType& type, const Value& v) {
+    if (!v.is_list()) return report([&] { return "expected list, got " + shown(v); });
     std::unordered_multimap<uint64_t, PathElement> seen;  // By hash.
     int64_t position = 0;
     for (const Value& item : v.items()) {
@@ -135,36 +145,46 @@ class Reporter {
         std::string problem;
         if (!item_element(arena_, type, item, element, &problem)) {
           // Without an element nothing deeper can be named, so the walk of this list ends.
-          return report(path, "element " + std::to_string(position) + ": " + problem);
+          return report([&] { return "element " + std::to_string(position) + ": " + problem; });
         }
         if (duplicates_ == Duplicates::Refused) {
           const uint64_t key = hash(element);
           const auto [first, last] = seen.equal_range(key);
           if (std::any_of(first, last, [&](const auto& other) { return other.second == element; })) {
-            report(path, "duplicate entries for key " + to_string(element));
+            report([&] { return "duplicate entries for key " + to_string(element); });
+          } else {
+            seen.emplace(key, element);
           }
-          seen.emplace(key, element);
         }
       }
-      node(*type.item, item, path + to_string(element));
+      path_.push(element);
+      node(*type.item, item);
+      path_.pop();
       ++position;
     }
   }
 
-  void map(const MergeType& type, const Value& v, const std::string& path) {
-    if (!v.is_map()) return report(path, "expected map, got " + shown(v));
+  void map(const MergeType& type, const Value& v) {
+    if (!v.is_map()) return report([&] { return "expected map, got " + shown(v); });
     for (const Member& m : v.members()) {
-      const std::string below = path + "." + std::string(m.key);
       bool declared = false;
       const MergeType* child = type.member(m.key, declared);
-      if (child == nullptr) return report(below, "field not declared in schema");
-      node(*child, m.value, below);
+      path_.push(PathElement::field(m.key));
+      if (child == nullptr) {
+        report([] { return "field not declared in schema"; });
+      } else {
+        node(*child, m.value);
+      }
+      path_.pop();
+      if (child == nullptr) return;
     }
   }
 
   Arena& arena_;
   const Duplicates duplicates_;
-  std::vector<Problem> problems_;
+  detail::PathStack path_;
+  std::vector<std::string> problems_;
+  size_t count_ = 0, bytes_ = 0;
 };
 
 }  // namespace
@@ -173,7 +193,7 @@ std::string validate(const MergeType& type, const Value& value, Duplicates dupli
   Arena scratch;
   if (Checker(scratch, duplicates).fits(type, value)) return "";
   Reporter reporter(scratch, duplicates);
-  reporter.node(type, value, "");
+  reporter.node(type, value);
   return reporter.text();
 }
 
