@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`holdfast store copy|check|backup|restore` as used on the command line, between running servers and a real etcd.
+"""`holdfast store copy|check|backup|restore|list|delete` as used on the command line, between running servers and a real etcd.
 
 store_test.py PATH/TO/holdfast
 """
@@ -8,7 +8,7 @@ import json, os, shutil, subprocess, sys, tempfile, time, unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'clients')]
 from etcd import Etcd
-from server import Holdfast, Server
+from server import Connection, Holdfast, Server
 
 BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'build/release/bin/holdfast'
 
@@ -103,6 +103,73 @@ class StoreCommands(unittest.TestCase):
         self.store('restore', '--data-dir', self.path('b'), backup)
         _, client = self.serve('b', '--controllers=none')
         self.assertEqual(self.everything(client), want)
+
+    def listed(self, *words):
+        """The sizes by key."""
+        header, *lines = self.store('list', '--data-dir', self.path('a'), *words).splitlines()
+        self.assertEqual(header.split(), ['REVISION', 'BYTES', 'KEY'])
+        return {key: int(size) for _, size, key in (line.split(maxsplit=2) for line in lines)}
+
+    def test_an_object_is_deleted_while_the_server_is_stopped(self):
+        server, client = self.filled()
+        with Connection(server) as connection:
+            connection.done('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles',
+                            {'metadata': {'name': 'a\x1b[31m\u202e"'}})
+        key = '/registry/configmaps/default/one'
+        for words in (('list',), ('delete', key)):
+            self.assertIn('is in use by process', self.store(words[0], '--data-dir', self.path('a'), *words[1:], fails=True))
+        before = client.json('get', 'configmap', 'one')['metadata']['resourceVersion']
+        server.stop()
+        keys = self.listed()
+        self.assertGreater(keys[key], 50)
+        self.assertIn('/registry/deployments/default/web', keys)
+        self.assertEqual(list(keys), sorted(keys, key=lambda key: key.strip('"')))
+        self.assertEqual(list(self.listed('/registry/configmaps/default/')),
+                         [k for k in keys if k.startswith('/registry/configmaps/default/')])
+        # Names cannot control the terminal, and can be given as they are shown.
+        shown = '"/registry/roles/default/a\\u001b[31m\\u202e\\""'
+        self.assertIn(shown, keys)
+        self.assertIn('there is no key', self.store('delete', '--data-dir', self.path('a'), key + 'x', fails=True))
+        out = self.store('delete', '--data-dir', self.path('a'), key, shown)
+        self.assertEqual(out.count('\n'), 2)
+        revision = int(out.split('revision ')[1].split()[0])
+        self.assertGreater(revision, int(before))
+        self.assertEqual(set(keys) - set(self.listed()), {key, shown})
+        self.assertIn('nothing is damaged', self.store('check', self.path('a')))
+        server.start()
+        with Connection(server) as connection:
+            self.assertEqual(connection.call('GET', '/api/v1/namespaces/default/configmaps/one')[0], 404)
+            web = connection.done('GET', '/apis/apps/v1/namespaces/default/deployments/web')
+            self.assertEqual(web['spec']['replicas'], 2)
+            created = connection.done('POST', '/api/v1/namespaces/default/configmaps', {'metadata': {'name': 'one'}})
+            self.assertGreater(int(created['metadata']['resourceVersion']), revision)
+
+    def test_managers_stored_before_they_were_validated_do_not_lock_an_object(self):
+        etcd = self.etcd()
+        server, _ = self.serve('on-etcd', '--etcd-servers', etcd.url, '--controllers=none')
+        path = '/api/v1/namespaces/default/configmaps'
+        with Connection(server) as connection:
+            connection.done('POST', path + '?fieldManager=forged-name', {'metadata': {'name': 'old'}, 'data': {'a': 'b'}})
+        server.stop()
+        key = '/registry/configmaps/default/old'
+        good = etcd.values()[key][0]
+        self.assertIn(b'forged-name', good)
+        etcd.put(key, good.replace(b'forged-name', b'forged\x1bname'))
+        server.start()
+        with Connection(server) as connection:
+            found = connection.done('GET', path + '/old')
+            self.assertEqual([entry['manager'] for entry in found['metadata']['managedFields']], ['forged\x1bname'])
+            changed = connection.done('PATCH', path + '/old', {'data': {'c': 'd'}}, 'application/merge-patch+json')
+            self.assertEqual(len(changed['metadata']['managedFields']), 2)
+            changed['data']['e'] = 'f'
+            changed = connection.done('PUT', path + '/old', changed)
+            # Others are not accepted, and none for a new object.
+            changed['metadata']['managedFields'].append(dict(changed['metadata']['managedFields'][0], manager='more\x1b'))
+            code, answer = connection.call('PUT', path + '/old', changed)
+            self.assertEqual(code, 422, answer)
+            self.assertEqual({cause['field'] for cause in answer['details']['causes']}, {'metadata.managedFields[1].manager'})
+            new = {'metadata': {'name': 'new', 'managedFields': found['metadata']['managedFields']}}
+            self.assertEqual(connection.call('POST', path, new)[0], 422)
 
     def test_objects_move_to_an_etcd_and_back(self):
         server, client = self.filled()
@@ -254,6 +321,9 @@ class StoreCommands(unittest.TestCase):
                 (('copy', '--from', self.path('nothing'), '--to', self.path('b')), 'there is no store'),
                 (('copy', '--from', self.path('nothing')), '--to is required'),
                 (('check', 'http://127.0.0.1:1'), '127.0.0.1:1'),
+                (('list', '--data-dir', self.path('nothing')), 'there is no store'),
+                (('delete', '--data-dir', self.path('nothing'), '/registry/x'), 'there is no store'),
+                (('delete', '--data-dir', self.path('nothing')), 'key is required'),
                 (('restore', '--data-dir', self.path('b'), self.path('nothing')), self.path('nothing')),
                 ((), 'subcommand')):
             with self.subTest(words=words):

@@ -1,15 +1,20 @@
-// holdfast store copy|check|backup|restore: copies and checks the data of a server.
+// holdfast store copy|check|backup|restore|list|delete: copies, checks and repairs the data of a server.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 
+#include "base/arena.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "cache/cache.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "codec/codec.h"
+#include "codec/visible.h"
 #include "resource/resource.h"
 #include "store/store.h"
 
@@ -17,7 +22,8 @@ namespace holdfast::cli {
 namespace {
 
 struct StoreFlags {
-  std::string from, to, data_dir, file;
+  std::string from, to, data_dir, file, prefix;
+  std::vector<std::string> keys;
   std::string etcd_prefix = "/registry";
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;
 };
@@ -118,6 +124,86 @@ int check(const StoreFlags& flags) {
   return problems == 0 ? 0 : 1;
 }
 
+// Calls start(callback) and blocks.
+template <class T, class Start>
+store::StoreResult<T> wait_for(Start start) {
+  std::promise<store::StoreResult<T>> promise;
+  std::future<store::StoreResult<T>> answer = promise.get_future();
+  start([&promise](store::StoreResult<T> result) { promise.set_value(std::move(result)); });
+  return answer.get();
+}
+
+// Opens the store of a server that is not running. Nothing is created.
+store::StoreResult<std::unique_ptr<store::Store>> open_offline(const std::string& data_dir) {
+  const std::string directory = data_dir + "/store";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(directory + "/CURRENT", ignored)) {
+    return store::StoreError{store::ErrorKind::Invalid, directory + ": there is no store"};
+  }
+  // Files written by another user, such as root, would lock the server out of its own data.
+  Result<Unit> own = make_private_directory(directory);
+  if (!own) return store::StoreError{store::ErrorKind::Invalid, own.error().message};
+  return store::open_rocks({.directory = directory});
+}
+
+// Keys are names given by clients: as JSON strings, which `delete` accepts, if a terminal would not show them.
+std::string shown_key(std::string_view key) {
+  if (!key.starts_with('"') && visible_line(key) == key) return std::string(key);
+  return codec::visible_json(codec::encode_json_string(key));
+}
+
+Result<std::string> parse_key(const std::string& shown) {
+  if (!shown.starts_with('"')) return shown;
+  Arena arena;
+  Result<Value> text = codec::decode_json(arena, shown);
+  if (!text) return text.take_error();
+  if (!text->is_string()) return bad_request("not a key: " + shown);
+  return std::string(text->as_string());
+}
+
+int list_keys(const StoreFlags& flags) {
+  // A value has up to 1.5 MB.
+  constexpr uint64_t kPageItems = 50;
+  auto store = open_offline(flags.data_dir);
+  if (!store) return fail(store.error().message.c_str());
+  store::RangeRequest request{.prefix = flags.prefix, .limit = kPageItems};
+  print("  REVISION       BYTES  KEY\n");
+  while (true) {
+    auto page = wait_for<store::Page>([&](auto done) { (*store)->range(request, std::move(done)); });
+    if (!page) return fail(page.error().message.c_str());
+    for (const store::KeyValue& item : page->items) {
+      char columns[64];
+      snprintf(columns, sizeof columns, "%10llu  %10zu  ", static_cast<unsigned long long>(item.modified.value),
+               item.value->size());
+      print(columns, shown_key(item.key), "\n");
+    }
+    if (!page->more || page->items.empty()) break;
+    request.from = page->items.back().key + '\0';
+    request.at = page->revision;
+  }
+  if (fflush(stdout) != 0) return fail("standard output cannot be written");
+  return 0;
+}
+
+int delete_keys(const StoreFlags& flags) {
+  auto store = open_offline(flags.data_dir);
+  if (!store) return fail(store.error().message.c_str());
+  for (const std::string& shown : flags.keys) {
+    Result<std::string> key = parse_key(shown);
+    if (!key) return fail(key.error().message.c_str());
+    auto got = wait_for<store::Got>([&](auto done) { (*store)->get(*key, std::move(done)); });
+    if (!got) return fail(got.error().message.c_str());
+    if (!got->item) return fail((flags.data_dir + ": there is no key " + shown_key(*key)).c_str());
+    auto written = wait_for<store::WriteResult>(
+        [&](auto done) { (*store)->write({store::remove(*key, got->item->modified)}, std::move(done)); });
+    if (!written) return fail(written.error().message.c_str());
+    const auto* committed = std::get_if<store::Committed>(&*written);
+    if (committed == nullptr) return fail((shown_key(*key) + ": changed meanwhile").c_str());
+    print("deleted ", shown_key(*key), " at revision ", std::to_string(committed->revision.value), "\n");
+  }
+  return 0;
+}
+
 void add_etcd_flags(CLI::App& c, StoreFlags& flags) {
   c.add_option("--etcd-prefix", flags.etcd_prefix, "Prefix of all keys, as given to the server")->capture_default_str();
   c.add_option("--etcd-cafile", flags.etcd_cafile, "Certificate Authority file used to secure etcd communication");
@@ -129,7 +215,7 @@ void add_etcd_flags(CLI::App& c, StoreFlags& flags) {
 
 Command add_store(CLI::App& app) {
   auto flags = std::make_shared<StoreFlags>();
-  CLI::App* c = app.add_subcommand("store", "Copy, check, back up and restore the data of a server");
+  CLI::App* c = app.add_subcommand("store", "Copy, check, back up, restore and repair the data of a server");
   c->require_subcommand(1);
 
   CLI::App* copy = c->add_subcommand("copy", "Copy every object to an empty store; the source may be in use");
@@ -157,7 +243,23 @@ Command add_store(CLI::App& app) {
   restore->add_option("--data-dir", flags->data_dir, "Data directory; must not contain a store")->required();
   restore->add_option("file", flags->file, "Backup file")->required();
 
-  for (CLI::App* command : {copy, checked, backup, restore}) {
+  CLI::App* list = c->add_subcommand("list", "List the keys of an embedded store; the server must not be running");
+  list->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
+  list->add_option("prefix", flags->prefix, "Only keys that start with this: /registry/configmaps/default/");
+  list->footer(
+      "\nPrints the revision, the size of the value and the key of each object. A key with characters that a terminal "
+      "does not show is printed as a JSON string.");
+
+  CLI::App* deleted =
+      c->add_subcommand("delete", "Delete objects from an embedded store; the server must not be running");
+  deleted->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
+  deleted->add_option("key", flags->keys, "Keys as printed by `holdfast store list`")->required();
+  deleted->footer(
+      "\nFor an object that keeps the server from starting or working; use the API for any other. Finalizers are "
+      "ignored, and nothing that belongs to the object is deleted with it. Make a backup first (`holdfast store "
+      "backup`), and run this as the user that runs the server.");
+
+  for (CLI::App* command : {copy, checked, backup, restore, list}) {
     for (CLI::Option* option : command->get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   return [=] {
@@ -168,6 +270,8 @@ Command add_store(CLI::App& app) {
       return move(location_of(flags->from, *flags), location_of(flags->to, *flags), *flags, "copied", flags->to);
     }
     if (checked->parsed()) return check(*flags);
+    if (list->parsed()) return list_keys(*flags);
+    if (deleted->parsed()) return delete_keys(*flags);
     if (backup->parsed()) return move(embedded, file, *flags, "backed up", flags->file);
     return move(file, embedded, *flags, "restored", flags->data_dir);
   };
