@@ -13,7 +13,7 @@ size_t string_end(std::string_view json, size_t at) {
   size_t from = at + 1;
   while (true) {
     const void* quote = std::memchr(json.data() + from, '"', json.size() - from);
-    assert(quote != nullptr);
+    if (quote == nullptr) return json.size();  // Not JSON: stored fields are shown as they are found.
     const size_t end = static_cast<const char*>(quote) - json.data();
     size_t backslashes = 0;
     while (json[end - 1 - backslashes] == '\\') ++backslashes;
@@ -35,8 +35,7 @@ void JsonIndenter::add(std::string_view json, std::string& out) {
   for (size_t at = 0; at < json.size();) {
     const char c = json[at];
     if (c == '}' || c == ']') {
-      assert(depth_ > 0);
-      --depth_;
+      if (depth_ > 0) --depth_;
       if (!opened_) line(out);
       opened_ = false;
       out += c;
