@@ -115,6 +115,28 @@ def unknown_fields(count):
         ",".join(f'"u{i}":1' for i in range(count)) + "}}"
 
 
+def protobuf(*fields):
+    """A message of (number, bytes, str or message) fields."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+
+    out = bytearray()
+    for number, value in fields:
+        value = value.encode() if isinstance(value, str) else value
+        out += varint(number << 3 | 2) + varint(len(value)) + value
+    return bytes(out)
+
+
+def forged_managers(name, managers):
+    """A ConfigMap as Protobuf with an entry of managedFields for each of these managers."""
+    fields = protobuf((1, '{"f:a":{}}'))
+    entries = [(17, protobuf((1, manager), (2, "Apply"), (3, "v1"), (6, "FieldsV1"), (7, fields))) for manager in managers]
+    return b"k8s\0" + protobuf((1, protobuf((1, "v1"), (2, "ConfigMap"))), (2, protobuf((1, protobuf((1, name), *entries)))))
+
+
 def large_role(side):
     rule = {"verbs": [f"v{i}" for i in range(side)], "apiGroups": [f"g{i}" for i in range(side)], "resources": [f"r{i}" for i in range(side)]}
     return {"metadata": {"name": "large"}, "rules": [rule]}

@@ -898,6 +898,59 @@ class WriteCostTest(Own):
         self.assertEqual(answer.code, 201, answer.text[:300])
 
 
+class ManagedFieldsTest(Own):
+    """Clients may send managedFields; what Kubernetes does not store is not stored."""
+    CONFIG_MAPS = "/api/v1/namespaces/mine/configmaps"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.define()
+
+    def entry(self, **members):
+        return {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:z": {}}}} | members
+
+    def config_map(self, name, *entries):
+        return {"metadata": {"name": name, "managedFields": list(entries)}, "data": {"a": "b"}}
+
+    def test_invalid_entries_are_rejected(self):
+        long, control = "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes", "metadata.managedFields[0].manager: Invalid value: "
+        for entry, want in ((self.entry(manager="x" * 129), long),
+                            (self.entry(manager="a\nb"), control + '"a\\nb": invalid character U+000A (at position 1)'),
+                            (self.entry(manager="\x1b"), control + '"\\x1b": invalid character U+001B (at position 0)'),
+                            (self.entry(manager="é\u202e"), control + '"é\\u202e": invalid character U+202E (at position 2)'),
+                            (self.entry(subresource="s" * 257), "metadata.managedFields[0].subresource: Too long: may not be more than 256 bytes")):
+            with self.subTest(want):
+                for path in (self.CONFIG_MAPS, self.CONFIG_MAPS + "?dryRun=All"):
+                    self.refused(self.users.admin("POST", path, self.config_map("invalid", entry)), 422, want)
+                thing = {"apiVersion": f"{attacks.GROUP}/v1", "kind": "Thing", "metadata": {"name": "invalid", "managedFields": [dict(entry, apiVersion=f"{attacks.GROUP}/v1")]}}
+                self.refused(self.users.admin("POST", attacks.THINGS, thing), 422, want)
+                self.users.admin("DELETE", self.CONFIG_MAPS + "/valid")
+                self.users.made(self.CONFIG_MAPS, self.config_map("valid", self.entry()))
+                self.refused(self.users.admin("PUT", self.CONFIG_MAPS + "/valid", self.config_map("valid", entry)), 422, want)
+                patch = {"metadata": {"managedFields": [entry]}}
+                self.refused(self.users.admin("PATCH", self.CONFIG_MAPS + "/valid", patch, headers={"Content-Type": "application/merge-patch+json"}), 422, want)
+        self.assertEqual(self.users.admin("POST", self.CONFIG_MAPS, self.config_map("longest", self.entry(manager="x" * 128, subresource="s" * 256))).code, 201)
+
+    def test_an_invalid_name_of_a_megabyte_is_not_shown_for_each_of_its_characters(self):
+        answer = self.users.admin("POST", self.CONFIG_MAPS, self.config_map("loud", self.entry(manager="\x07" * 400_000)))
+        self.assertEqual(answer.code, 422)
+        self.assertLess(len(answer.text), 20_000_000)
+        self.alive()
+
+    def test_the_number_of_managers_is_limited(self):
+        protobuf = {"Content-Type": "application/vnd.kubernetes.protobuf", "Accept": "application/json"}
+        post = lambda count, query="": self.users.admin("POST", self.CONFIG_MAPS + query, attacks.forged_managers("many", map(str, range(count))), headers=protobuf)
+        most = int(re.search(r"kMaxManagers = ([\d']+);", (LimitsTest.SOURCE / "core/ownership/manager_places.h").read_text()).group(1).replace("'", ""))
+        self.refused(post(most + 1, "?dryRun=All"), 422, f"metadata.managedFields: Too many: {most + 1}: must have at most {most} items")
+        self.assertEqual(post(most, "?dryRun=All").code, 201)
+        # As many as kube-apiserver stores.
+        answer = post(34_000)
+        self.assertEqual(answer.code, 201)
+        self.assertEqual(len(answer.json["metadata"]["managedFields"]), 34_000)
+        self.alive()
+
+
 class LimitsTest(Own):
     """Each limit in src/core/base/limits.h is enforced, as checked here or by a unit test that names it."""
 

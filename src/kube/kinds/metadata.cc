@@ -5,6 +5,7 @@
 #include "base/api_error.h"
 #include "base/api_version.h"
 #include "base/ascii.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/hooks.h"
@@ -58,7 +59,8 @@ void validate_finalizers(const Value* finalizers, const Path& at, FieldErrors& e
 
 void validate_managed_fields(const Value* entries, const Path& at, FieldErrors& errors) {
   if (entries == nullptr || !entries->is_list()) return;
-  for (size_t i = 0; i < entries->items().size(); ++i) {
+  size_t shown_bytes = 0;  // Each invalid character is an error that shows the whole name.
+  for (size_t i = 0; i < entries->items().size() && shown_bytes < limits::kReportedBytes; ++i) {
     const Value& entry = entries->items()[i];
     const Path entry_at = at.index(i);
     const std::string_view operation = entry.text_at("operation");
@@ -73,9 +75,10 @@ void validate_managed_fields(const Value* entries, const Path& at, FieldErrors& 
     // Kubernetes counts bytes. A declared manager may have this many characters, and a stored object must be accepted
     // when it is written back.
     if (count_characters(manager) > 128) errors.too_long(entry_at.child("manager"), 128);
-    for (size_t at = 0; at < manager.size();) {
+    for (size_t at = 0; at < manager.size() && shown_bytes < limits::kReportedBytes;) {
       const Rune rune = decode_rune(manager, at);
       if (!is_print(rune.value)) {
+        shown_bytes += manager.size();
         errors.invalid(entry_at.child("manager"), manager,
                        "invalid character " + go_code_point(rune.value) + " (at position " + std::to_string(at) + ")");
       }

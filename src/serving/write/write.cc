@@ -1,5 +1,6 @@
 #include "write/write.h"
 
+#include <algorithm>
 #include <random>
 
 #include "base/api_error.h"
@@ -7,6 +8,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "custom/conversions.h"
+#include "ownership/manager_places.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
 #include "services/service_pools.h"
@@ -172,15 +174,69 @@ Result<Unit> with_forbidden(const call::Call& call, const Value& object, std::ve
                  std::move(forbidden));
 }
 
+constexpr std::array<std::string_view, 2> kManagedFields = {"metadata", "managedFields"};
+
+// The object with managedFields if an entry is invalid, for the validation of its kind: otherwise ownership is kept
+// apart. Entries that were stored before, by a version that did not validate them, must not keep anyone from writing
+// the object.
+Value with_invalid_managers(Arena& arena, const NextObject& next, const LiveObject* live) {
+  const Value object = without_path(arena, next.object, kManagedFields);
+  if (std::all_of(next.managed.begin(), next.managed.end(), ownership::is_valid)) return object;
+  ownership::Managed before = live == nullptr ? ownership::Managed() : live->managed;
+  ownership::ManagerPlaces stored(before);
+  MapBuilder other(arena);
+  other.add("operation", Value::string("Update"));
+  const Value valid = other.build();
+  ListBuilder list(arena);
+  bool invalid = false;
+  for (const ownership::ManagerEntry& entry : next.managed) {
+    if (ownership::is_valid(entry) || stored.find(entry) != before.size()) {
+      list.add(valid);
+      continue;
+    }
+    MapBuilder item(arena);
+    item.add("manager", Value::string(entry.manager));
+    item.add("operation", Value::string(name_of(entry.operation)));
+    item.add("subresource", Value::string(entry.subresource));
+    list.add(item.build());
+    invalid = true;
+  }
+  return invalid ? with_path(arena, object, kManagedFields, list.build()) : object;
+}
+
+// Takes the managedFields out of an object again; null if it has none.
+Value take_managers(Draft& draft) {
+  const Value* found = draft.value().get("metadata", "managedFields");
+  const Value managers = found == nullptr ? Value::null() : *found;
+  draft.root().child("metadata").remove("managedFields");
+  return managers;
+}
+
+// The prepared object as it is validated.
+Value with_managers(Arena& arena, const Draft& draft, const Value& managers) {
+  return managers.is_null() ? draft.value() : with_path(arena, draft.value(), kManagedFields, managers);
+}
+
+// An object that has too many managers already may keep as many.
+Result<Unit> check_manager_count(const call::Call& call, const NextObject& next, const LiveObject* live) {
+  const size_t most = std::max(ownership::kMaxManagers, live == nullptr ? 0 : live->managed.size());
+  if (next.managed.size() <= most) return Unit{};
+  return invalid({call.served->resource->group, call.served->resource->kind}, next.object.text_at("metadata", "name"),
+                 {{"FieldValueTooMany",
+                   "Too many: " + std::to_string(next.managed.size()) + ": must have at most " +
+                       std::to_string(ownership::kMaxManagers) + " items",
+                   "metadata.managedFields"}});
+}
+
 // Applies the update rules of the kind to the draft; returns the body for etcd like finish_preparation().
 Result<std::string> prepare_and_validate_update(call::Call& call, const auth::Authorizer& authorizer,
                                                 kinds::Context& context, kinds::Endpoint endpoint, Draft& draft,
-                                                const Value& old, bool dry_run) {
+                                                const Value& managers, const Value& old, bool dry_run) {
   call.served->object_rules->prepare_for_update(context, endpoint, draft.root(), old);
   std::vector<Cause> forbidden = forbidden_claim_changes(call, authorizer, draft.value(), &old);
-  Result<Unit> valid =
-      with_forbidden(call, draft.value(), std::move(forbidden),
-                     call.served->object_rules->validate_update(context, endpoint, draft.value(), old));
+  Result<Unit> valid = with_forbidden(
+      call, draft.value(), std::move(forbidden),
+      call.served->object_rules->validate_update(context, endpoint, with_managers(call.arena, draft, managers), old));
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), &old);
   if (!valid) return valid.take_error();
@@ -189,12 +245,14 @@ Result<std::string> prepare_and_validate_update(call::Call& call, const auth::Au
 
 // Same, for the create rules.
 Result<std::string> prepare_and_validate_create(call::Call& call, const auth::Authorizer& authorizer,
-                                                kinds::Context& context, Draft& draft, bool dry_run) {
+                                                kinds::Context& context, Draft& draft, const Value& managers,
+                                                bool dry_run) {
   call.served->object_rules->prepare_for_create(context, draft.root());
   for (const std::string& warning : context.early_warnings) call.warnings.add(warning);
   std::vector<Cause> forbidden = forbidden_claim_changes(call, authorizer, draft.value(), nullptr);
-  Result<Unit> valid = with_forbidden(call, draft.value(), std::move(forbidden),
-                                      call.served->object_rules->validate_create(context, draft.value()));
+  Result<Unit> valid =
+      with_forbidden(call, draft.value(), std::move(forbidden),
+                     call.served->object_rules->validate_create(context, with_managers(call.arena, draft, managers)));
   if (!valid) return valid.take_error();
   valid = check_param_access(call, authorizer, draft.value(), nullptr);
   if (!valid) return valid.take_error();
@@ -347,7 +405,7 @@ Task<Result<Writer::Prepared>> Writer::prepare_change(call::Call& call, const Wr
   const Value& old = call.served->custom ? live.object : live.stored;
   kinds::Context context = context_of(call);
   Draft draft(call.arena, *prepared);
-  draft.root().child("metadata").remove("managedFields");
+  const Value managers = take_managers(draft);
   draft.root().child("metadata").set("resourceVersion", Value::string(call.arena, std::to_string(live.revision.value)));
   services::ServiceLease lease;
   if (services::is_service(*call.served->stored) && request.endpoint == kinds::Endpoint::Main) {
@@ -358,8 +416,9 @@ Task<Result<Writer::Prepared>> Writer::prepare_change(call::Call& call, const Wr
   }
   const bool dry_run = request.options.dry_run;
   Result<std::string> at_rest =
-      request.as_is ? finish_preparation(call, context, request.endpoint, draft, &old, dry_run)
-                    : prepare_and_validate_update(call, authorizer_, context, request.endpoint, draft, old, dry_run);
+      request.as_is
+          ? finish_preparation(call, context, request.endpoint, draft, &old, dry_run)
+          : prepare_and_validate_update(call, authorizer_, context, request.endpoint, draft, managers, old, dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
@@ -379,7 +438,12 @@ Task<Result<Attempt>> Writer::update_once(call::Call& call, const WriteRequest& 
                                           NextObject next) {
   Result<Unit> fresh = check_revision(call, next.object, live);
   if (!fresh) co_return fresh.take_error();
-  Result<Prepared> prepared = co_await prepare_change(call, request, live, next.object);
+  if (!request.as_is) {
+    Result<Unit> counted = check_manager_count(call, next, &live);
+    if (!counted) co_return counted.take_error();
+  }
+  Result<Prepared> prepared =
+      co_await prepare_change(call, request, live, with_invalid_managers(call.arena, next, &live));
   if (!prepared) co_return prepared.take_error();
   Result<Attempt> stored = co_await store_change(call, request, live, std::move(next), *prepared);
   if (!prepared->lease.empty()) {
@@ -528,8 +592,8 @@ Task<Result<Writer::Prepared>> Writer::prepare_new(call::Call& call, const reque
   if (!prepared) co_return prepared.take_error();
   kinds::Context context = context_of(call);
   Draft draft(call.arena, *prepared);
+  const Value managers = take_managers(draft);
   Draft::Node metadata = draft.root().child("metadata");
-  metadata.remove("managedFields");
   metadata.set("uid", Value::string(call.arena, random_uuid()));
   metadata.set("creationTimestamp", Value::string(call.arena, format_rfc3339(call.view.now)));
   if (generates_name(next)) {
@@ -547,7 +611,8 @@ Task<Result<Writer::Prepared>> Writer::prepare_new(call::Call& call, const reque
     if (!taken) co_return taken.take_error();
     lease = std::move(*taken);
   }
-  Result<std::string> at_rest = prepare_and_validate_create(call, authorizer_, context, draft, options.dry_run);
+  Result<std::string> at_rest =
+      prepare_and_validate_create(call, authorizer_, context, draft, managers, options.dry_run);
   if (!at_rest) {
     if (!lease.empty()) co_await settle(call, std::move(lease), nullptr);
     co_return at_rest.take_error();
@@ -557,8 +622,11 @@ Task<Result<Writer::Prepared>> Writer::prepare_new(call::Call& call, const reque
 
 Task<Result<Written>> Writer::create_object(call::Call& call, const request::WriteOptions& options, NextObject next) {
   const bool generates = generates_name(next.object);
+  Result<Unit> counted = check_manager_count(call, next, nullptr);
+  if (!counted) co_return counted.take_error();
+  const Value object = with_invalid_managers(call.arena, next, nullptr);
   for (int attempt = 1;; ++attempt) {
-    Result<Prepared> prepared = co_await prepare_new(call, options, next.object);
+    Result<Prepared> prepared = co_await prepare_new(call, options, object);
     if (!prepared) co_return prepared.take_error();
     Written written;
     Result<std::optional<store::Conflict>> taken = co_await store_new(call, options, next, *prepared, written);
