@@ -32,6 +32,7 @@ constexpr size_t kAtATime = 64;
 constexpr int kWorkers = 16;  // Enough to have many deletions in one group commit.
 // Limit for finding an owner with the same uid in another namespace: it is worth an event, but not a large scan.
 constexpr uint64_t kSearched = 5000;
+constexpr size_t kReported = 20;  // Events for the references of one object.
 
 constexpr std::string_view kForeground = "foregroundDeletion", kOrphan = "orphan";
 constexpr std::string_view kManager = "?fieldManager=kube-controller-manager";
@@ -254,15 +255,18 @@ struct GarbageCollector::State {
     Arena arena;
     Result<Value> metadata = metadata_of(arena, *body);
     if (!metadata) return;
-    std::vector<Uid> owners;
-    std::unordered_set<Uid, UidHash> known;
+    std::vector<OwnerGraph::Owner> owners;
+    std::unordered_map<Uid, size_t, UidHash> known;
     for (const Value& reference : metadata->items_at("ownerReferences")) {
       const Uid owner = Uid::of(reference.text_at("uid"));
-      if (known.insert(owner).second) owners.push_back(owner);
+      const auto [at, is_new] = known.emplace(owner, owners.size());
+      if (is_new) owners.push_back({owner});
+      if (blocks(reference)) owners[at->second].blocked = true;
     }
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);
-    for (const Uid& owner : owners) wake_owner(owner);  // This object may have stopped blocking it.
+    // This object may have stopped blocking it.
+    for (const OwnerGraph::Owner& owner : owners) wake_owner(owner.uid);
     if (!change.gained.empty() && !owners_exist(kind, entry, *metadata)) enqueue(uid);
 
     if (!is_deleted(*metadata)) return;
@@ -396,8 +400,10 @@ struct GarbageCollector::State {
     const uint64_t registry_version = api.registry().version();
     const resource::Registry::SnapshotRef registry = api.registry().snapshot();
     ListBuilder solid(live.arena);
-    size_t solid_count = 0, waiting_count = 0;
+    size_t solid_count = 0, waiting_count = 0, looked = 0;
+    Strangers strangers;
     for (const Value& reference : references) {
+      if (++looked % kAtATime == 0) co_await tasks.sleep(0ms);
       const resource::Served* served = find_owner_kind(*registry, reference);
       cache::Cache* objects =
           served == nullptr ? nullptr : api.cache_of(served->resource->group, served->resource->plural);
@@ -409,14 +415,14 @@ struct GarbageCollector::State {
       }
       if (served->resource->namespaced && !kind.resource->namespaced) {
         // The reference is invalid, but the object is not deleted for it.
-        co_await report_wrong_namespace(item, kind, *objects, reference);
+        co_await report_wrong_namespace(item, kind, *objects, reference, strangers);
         co_return Outcome::Done;
       }
       Result<cache::Cache::Latest> owner =
           co_await objects->latest(owner_key(*served->resource, *kind.resource, item.key, reference), tasks.loop());
       if (!owner) co_return Outcome::Again;
       if (!owner->entry || owner->entry->uid() != reference.text_at("uid")) {
-        if (served->resource->namespaced) co_await report_wrong_namespace(item, kind, *objects, reference);
+        if (served->resource->namespaced) co_await report_wrong_namespace(item, kind, *objects, reference, strangers);
         continue;
       }
       Arena arena;
@@ -500,10 +506,10 @@ struct GarbageCollector::State {
     co_return !tasks.closing();
   }
 
-  // The objects that refer to this one, limited to its namespace if it has one.
-  std::vector<Item> dependents_of(const Item& item, const types::Resource& owner) {
+  // Those of the objects, which refer to this one, that are in its namespace if it has one.
+  std::vector<Item> dependents_of(const Item& item, const types::Resource& owner, const std::vector<Uid>& uids) {
     std::vector<Item> found;
-    for (const Uid& uid : graph.dependents(item.uid)) {
+    for (const Uid& uid : uids) {
       const OwnerGraph::Object* object = graph.find(uid);
       Item dependent{uid, object->kind, object->key};
       const KindRef kind = kind_of(dependent);
@@ -529,16 +535,11 @@ struct GarbageCollector::State {
 
   Task<Outcome> continue_foreground_deletion(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(kind, live)) co_return Outcome::Again;
+    // From the graph alone: a change of any dependent leads here again, and they may be many and large.
     bool blocked = false;
-    for (const Item& dependent : dependents_of(item, *kind.resource)) {
-      const Result<Dependent> found = co_await read_dependent(dependent);
-      if (!found) co_return Outcome::Again;
-      if (found->live == nullptr) continue;
-      for (const Value& reference : found->live->metadata.items_at("ownerReferences")) {
-        if (Uid::of(reference.text_at("uid")) != item.uid || !blocks(reference)) continue;
-        blocked = true;
-        if (!waiting.contains(dependent.uid)) enqueue(dependent);
-      }
+    for (const Item& dependent : dependents_of(item, *kind.resource, graph.blocking_dependents(item.uid))) {
+      blocked = true;
+      if (!waiting.contains(dependent.uid)) enqueue(dependent);
     }
     // It is processed again when the blocking dependents are deleted.
     if (blocked) co_return Outcome::Done;
@@ -547,7 +548,7 @@ struct GarbageCollector::State {
 
   Task<Outcome> orphan(const Item& item, const Kind& kind, Live& live) {
     if (!co_await caught_up(kind, live)) co_return Outcome::Again;
-    for (const Item& dependent : dependents_of(item, *kind.resource)) {
+    for (const Item& dependent : dependents_of(item, *kind.resource, graph.dependents(item.uid))) {
       const Result<Dependent> found = co_await read_dependent(dependent);
       if (!found) co_return Outcome::Again;
       if (found->live == nullptr) continue;
@@ -567,16 +568,29 @@ struct GarbageCollector::State {
     co_return co_await without_finalizer(item, kind, live, kOrphan);
   }
 
-  // Owners in another namespace do not count: reported once, as an event.
-  Task<void> report_wrong_namespace(const Item& item, const Kind& kind, cache::Cache& owners, const Value& reference) {
-    Result<cache::Snapshot> all = owners.snapshot();
-    if (!all || all->count() > kSearched) co_return;
-    const std::string_view uid = reference.text_at("uid");
-    const cache::ListPage page = all->list({});
-    if (std::none_of(page.entries.begin(), page.entries.end(),
-                     [uid](const cache::EntryRef& entry) { return entry->uid() == uid; })) {
-      co_return;
+  // The objects in which the owners of one object are searched.
+  struct Strangers {
+    std::unordered_map<cache::Cache*, std::unordered_set<Uid, UidHash>> uids;
+    size_t reported = 0;
+
+    bool contains(cache::Cache& owners, std::string_view uid) {
+      const auto [found, is_new] = uids.try_emplace(&owners);
+      if (is_new) {
+        const Result<cache::Snapshot> all = owners.snapshot();
+        if (all && all->count() <= kSearched) {
+          for (const cache::EntryRef& entry : all->list({}).entries) found->second.insert(Uid::of(entry->uid()));
+        }
+      }
+      return found->second.contains(Uid::of(uid));
     }
+  };
+
+  // Owners in another namespace do not count: reported once, as an event.
+  Task<void> report_wrong_namespace(const Item& item, const Kind& kind, cache::Cache& owners, const Value& reference,
+                                    Strangers& strangers) {
+    const std::string_view uid = reference.text_at("uid");
+    if (strangers.reported >= kReported || !strangers.contains(owners, uid)) co_return;
+    ++strangers.reported;
     const std::string ns(namespace_of(*kind.resource, item.key));
     const std::string event_ns = ns.empty() ? "default" : ns;
     const auto text = [](std::string_view value) { return codec::encode_json_string(value); };

@@ -27,7 +27,7 @@ Uid Uid::of(std::string_view text) {
 }
 
 OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string_view key,
-                                   std::span<const Uid> owners) {
+                                   std::span<const Owner> owners) {
   Change change;
   auto found = objects_.find(object);
   if (found == objects_.end()) {
@@ -36,22 +36,32 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
   }
   Node& node = found->second;
   node.object.kind = kind;  // Changes when the definition of its kind changes.
-  const std::unordered_set<Uid, UidHash> wanted(owners.begin(), owners.end());
+  std::unordered_map<Uid, bool, UidHash> blocked;
+  for (const Owner& owner : owners) blocked.emplace(owner.uid, owner.blocked);
   std::unordered_set<Uid, UidHash> known;
   std::vector<Edge> kept, dropped;
-  for (const Edge& edge : node.owners) (wanted.contains(edge.owner) ? kept : dropped).push_back(edge);
-  for (const Edge& edge : kept) known.insert(edge.owner);
+  for (const Edge& edge : node.owners) {
+    const auto wanted = blocked.find(edge.owner);
+    if (wanted == blocked.end()) {
+      dropped.push_back(edge);
+      continue;
+    }
+    known.insert(edge.owner);
+    owned_.find(edge.owner)->second[edge.place] = {object, static_cast<uint32_t>(kept.size()), wanted->second};
+    kept.push_back(edge);
+  }
   node.owners = std::move(kept);
   for (const Edge& edge : dropped) {
     unlink(edge);
     change.lost.push_back(edge.owner);
   }
-  for (const Uid& owner : owners) {
-    if (known.contains(owner)) continue;
-    std::vector<Uid>& list = owned_[owner];
-    node.owners.push_back({owner, static_cast<uint32_t>(list.size())});
-    list.push_back(object);
-    change.gained.push_back(owner);
+  for (const Owner& owner : owners) {
+    if (known.contains(owner.uid)) continue;
+    std::vector<Link>& list = owned_[owner.uid];
+    const auto place = static_cast<uint32_t>(list.size());
+    list.push_back({object, static_cast<uint32_t>(node.owners.size()), owner.blocked});
+    node.owners.push_back({owner.uid, place});
+    change.gained.push_back(owner.uid);
   }
   if (node.owners.empty()) objects_.erase(found);
   return change;
@@ -61,20 +71,30 @@ OwnerGraph::Change OwnerGraph::set(const Uid& object, uint32_t kind, std::string
 void OwnerGraph::unlink(const Edge& edge) {
   const auto list = owned_.find(edge.owner);
   assert(list != owned_.end() && edge.place < list->second.size());
-  const Uid moved = list->second.back();
+  const Link moved = list->second.back();
   list->second[edge.place] = moved;
   list->second.pop_back();
-  if (edge.place < list->second.size()) {
-    for (Edge& other : objects_.find(moved)->second.owners) {
-      if (other.owner == edge.owner) other.place = edge.place;
-    }
-  }
+  if (edge.place < list->second.size()) objects_.find(moved.object)->second.owners[moved.place].place = edge.place;
   if (list->second.empty()) owned_.erase(list);
 }
 
 std::vector<Uid> OwnerGraph::dependents(const Uid& owner) const {
+  std::vector<Uid> all;
   const auto found = owned_.find(owner);
-  return found == owned_.end() ? std::vector<Uid>{} : found->second;
+  if (found == owned_.end()) return all;
+  all.reserve(found->second.size());
+  for (const Link& link : found->second) all.push_back(link.object);
+  return all;
+}
+
+std::vector<Uid> OwnerGraph::blocking_dependents(const Uid& owner) const {
+  std::vector<Uid> all;
+  const auto found = owned_.find(owner);
+  if (found == owned_.end()) return all;
+  for (const Link& link : found->second) {
+    if (link.blocks) all.push_back(link.object);
+  }
+  return all;
 }
 
 const OwnerGraph::Object* OwnerGraph::find(const Uid& object) const {

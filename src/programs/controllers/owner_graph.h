@@ -1,10 +1,10 @@
 // Index of ownerReferences by uid: from an owner to the objects that refer to it.
 //
 //   objects:  uid of a ReplicaSet -> {kind, "ns/name", owners: [uid of a Deployment, place 0 in its list]}
-//   owned:    uid of a Deployment -> [uid of the ReplicaSet]
+//   owned:    uid of a Deployment -> [uid of the ReplicaSet, place 0 in its owners, blocks its owner's deletion]
 //
-// Objects without owners are not included, and owners need not exist. An edge stores its index in the owner's list, so
-// removing one of ten thousand dependents needs no search. Belongs to one loop.
+// Objects without owners are not included, and owners need not exist. Both ends of an edge store where the other end
+// is, so removing one of ten thousand dependents needs no search. Belongs to one loop.
 #pragma once
 
 #include <array>
@@ -38,14 +38,20 @@ class OwnerGraph {
     uint32_t kind = 0;  // Assigned by the caller.
     std::string key;
   };
+  struct Owner {
+    Uid uid;
+    bool blocked = false;  // By this object: blockOwnerDeletion.
+  };
   struct Change {
     std::vector<Uid> gained, lost;
   };
 
   // Sets the owners of the object, without duplicates; an empty list removes the object.
-  Change set(const Uid& object, uint32_t kind, std::string_view key, std::span<const Uid> owners);
+  Change set(const Uid& object, uint32_t kind, std::string_view key, std::span<const Owner> owners);
 
   std::vector<Uid> dependents(const Uid& owner) const;
+  // Those that block the deletion of their owner.
+  std::vector<Uid> blocking_dependents(const Uid& owner) const;
   bool has_dependents(const Uid& owner) const { return owned_.contains(owner); }
   // Null if the object has no owners. Valid until the next set().
   const Object* find(const Uid& object) const;
@@ -55,7 +61,12 @@ class OwnerGraph {
  private:
   struct Edge {
     Uid owner;
-    uint32_t place;
+    uint32_t place;  // Of the Link, in the owner's list.
+  };
+  struct Link {
+    Uid object;
+    uint32_t place;  // Of the Edge, in the object's list.
+    bool blocks;
   };
   struct Node {
     Object object;
@@ -64,7 +75,7 @@ class OwnerGraph {
   void unlink(const Edge& edge);
 
   std::unordered_map<Uid, Node, UidHash> objects_;
-  std::unordered_map<Uid, std::vector<Uid>, UidHash> owned_;
+  std::unordered_map<Uid, std::vector<Link>, UidHash> owned_;
 };
 
 }  // namespace holdfast::controllers
