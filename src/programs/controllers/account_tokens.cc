@@ -96,10 +96,15 @@ struct AccountTokens::State {
     const std::string account_name(secret->text_at("metadata", "annotations", kAccountName));
     const std::string_view known_uid = secret->text_at("metadata", "annotations", kAccountUid);
 
-    Result<net::ClientResponse> found = co_await calls.call("GET", root + "/serviceaccounts/" + account_name);
-    if (!found || (found->status != 200 && found->status != 404)) co_return false;
     Result<Value> account = Value::null();
-    if (found->status == 200) account = codec::decode_json(arena, found->body);
+    std::string account_body;
+    // Anybody can write the annotation: what is not a name must not become another path, or a query.
+    if (kinds::path_segment_errors(account_name).empty() && account_name.find_first_of("?#") == std::string::npos) {
+      Result<net::ClientResponse> found = co_await calls.call("GET", root + "/serviceaccounts/" + account_name);
+      if (!found || (found->status != 200 && found->status != 404)) co_return false;
+      account_body = std::move(found->body);
+      if (found->status == 200) account = codec::decode_json(arena, account_body);
+    }
     if (!account) co_return false;
     const std::string uid(account->is_map() ? account->text_at("metadata", "uid") : std::string_view());
     const bool exists = !account_name.empty() && !uid.empty() && (known_uid.empty() || known_uid == uid);
