@@ -9,6 +9,8 @@
 #include <future>
 #include <thread>
 
+#include "base/call_limits.h"
+#include "net/local.h"
 #include "net/testing.h"
 
 namespace holdfast::net {
@@ -698,6 +700,55 @@ TEST(LocalCall, CallsHandlerWithoutConnection) {
   EXPECT_EQ(answer->body, "hello");
   EXPECT_EQ(answer->header("content-type"), "text/plain");
   EXPECT_EQ(run(loops.at(0), call_handler(loops.at(0), handle, get("/stream?2000")))->body.size(), 2'000'000u);
+}
+
+// A watch, for example.
+Task<void> stream_forever(Request&, Response& response) {
+  if (!response.start(200)) co_return;
+  while (co_await response.write(Bytes(std::string(1000, 'x')))) (void)co_await response.sleep_for(1ms);
+}
+
+TEST(LocalCall, EndsAtItsDeadline) {
+  Loops loops(1);
+  constexpr auto wait = [](Request&, Response& response) -> Task<void> { (void)co_await response.sleep_for(1h); };
+  ClientRequest request = get("/");
+  request.timeout = 20ms;
+  for (const Handler& handler : {Handler(stream_forever), Handler(wait)}) {
+    const Result<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handler, request));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().reason, Reason::Timeout);
+  }
+}
+
+TEST(LocalCall, EndsWhenTheResponseIsTooLarge) {
+  Loops loops(1);
+  constexpr auto large = [](Request&, Response& response) -> Task<void> {
+    (void)response.send(200, Body(std::string(limits::kOwnAnswerBytes + 1, 'x')));
+    co_return;
+  };
+  for (const auto& [handler, limit] :
+       {std::pair(Handler(large), limits::kOwnAnswerBytes), std::pair(Handler(stream_forever), size_t{10'000})}) {
+    const Result<ClientResponse> answer = run(loops.at(0), call_handler_within(loops.at(0), handler, get("/"), limit));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().reason, Reason::RequestEntityTooLarge);
+    EXPECT_THAT(answer.error().message, HasSubstr(std::to_string(limit) + " bytes"));
+  }
+}
+
+TEST(LocalCall, EndsWhenItIsCancelled) {
+  Loops loops(1);
+  ClientRequest request = get("/");
+  request.cancellation = std::make_shared<Cancellation>();
+  const Handler cancel = [cancellation = request.cancellation](Request&, Response& response) -> Task<void> {
+    cancellation->cancel();
+    EXPECT_FALSE(co_await response.sleep_for(1h));
+  };
+  // While it runs, and before it begins.
+  for (const Handler& handler : {cancel, Handler(stream_forever)}) {
+    const Result<ClientResponse> answer = run(loops.at(0), call_handler(loops.at(0), handler, request));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().reason, Reason::ServiceUnavailable);
+  }
 }
 
 TEST(Server, ReportsWhyItCannotListen) {

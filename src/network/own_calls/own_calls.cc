@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "base/api_version.h"
+#include "base/call_limits.h"
+#include "net/local.h"
 
 namespace holdfast::own_calls {
+namespace {
+
+constexpr net::Millis kTimeout{limits::kRequestSeconds * 1000};
+
+}  // namespace
 
 const auth::UserRef& server_user() {
   static const auth::UserRef user = std::make_shared<const auth::UserInfo>(auth::UserInfo{
@@ -33,12 +40,13 @@ Task<Result<net::ClientResponse>> OwnCalls::send(net::ClientRequest request) con
   if (std::none_of(request.headers.begin(), request.headers.end(), is_accept)) {
     request.headers.emplace_back("accept", "application/json");
   }
-  return net::call_handler(
+  if (request.timeout.count() == 0) request.timeout = kTimeout;
+  return net::call_handler_within(
       *loop_,
       [handler = handler_](net::Request& asked, net::Response& answer) {
         return handler(asked, answer, server_user());
       },
-      std::move(request));
+      std::move(request), limits::kOwnAnswerBytes);
 }
 
 }  // namespace holdfast::own_calls
