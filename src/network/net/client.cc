@@ -6,10 +6,10 @@
 #include <charconv>
 
 #include "base/strings.h"
-#include "base/thread_pool.h"
 #include "base/url.h"
 #include "net/http1_body.h"
 #include "net/http2_calls.h"
+#include "net/resolver.h"
 #include "net/stream.h"
 #include "net/wire.h"
 
@@ -28,12 +28,6 @@ using detail::kCancelled;
 using detail::lookup;
 using detail::Wire;
 
-// Name resolution blocks, so it runs on its own thread.
-ThreadPool& lookup_threads() {
-  static ThreadPool pool(1);
-  return pool;
-}
-
 // The deadline of a whole call: waiting for another call's connection, connecting, and the response.
 class Deadline {
  public:
@@ -47,6 +41,7 @@ class Deadline {
     if (!end_) return Millis(0);
     return std::max(Millis(1), std::chrono::ceil<Millis>(*end_ - std::chrono::steady_clock::now()));
   }
+  Millis limited_to(Millis timeout) const { return end_ ? std::min(left(), timeout) : timeout; }
 
  private:
   std::optional<detail::TimePoint> end_;
@@ -296,9 +291,9 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
     endpoints = lookup(host, port, AI_NUMERICHOST);
   }
   if (!endpoints) {
-    endpoints = co_await from_callback<CallResult<std::vector<Endpoint>>>(client->loop, [host, port](auto done) {
-      lookup_threads().post([=]() mutable { done(lookup(host, port, 0)); });
-    });
+    endpoints = co_await detail::Resolver::shared().find(
+        client->loop, host, port, deadline.limited_to(options.connect_timeout), request.cancellation);
+    if (!endpoints && deadline.passed()) co_return call_error(std::string(detail::kDeadline));
   }
   if (!endpoints) co_return endpoints.take_error();
   CallError failure = call_error("dial tcp: lookup " + host + ": no addresses", Progress::NotConnected);
@@ -306,8 +301,7 @@ Task<CallResult<std::unique_ptr<Wire>>> dial(std::shared_ptr<ClientState> client
     auto wire = std::make_unique<Wire>(client->loop, endpoint);
     const CancellationScope scope(request.cancellation, [&wire = *wire] { wire.cancel(); });
     if (options.tls && !proxied) wire->use_tls(**client->context, options.server_name, !options.insecure);
-    wire->set_deadline(deadline.limited() ? std::min(deadline.left(), options.connect_timeout)
-                                          : options.connect_timeout);
+    wire->set_deadline(deadline.limited_to(options.connect_timeout));
     while (wire->failure.empty() && !wire->connected) co_await wire->changed();
     if (proxied && wire->failure.empty()) {
       CallResult<Unit> tunnel = co_await open_tunnel(*wire, options);
