@@ -952,7 +952,7 @@ class ManagedFieldsTest(Own):
 
 
 class LimitsTest(Own):
-    """Each limit in src/core/base/limits.h is enforced, as checked here or by a unit test that names it."""
+    """Each limit in src/core/base/limits.h and call_limits.h is enforced, as checked here or by a unit test that names it."""
 
     @classmethod
     def setUpClass(cls):
@@ -973,7 +973,7 @@ class LimitsTest(Own):
 
     def limits(self):
         limits = {}
-        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", (self.SOURCE / "core/base/limits.h").read_text(), re.M):
+        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", "".join((self.SOURCE / "core/base" / header).read_text() for header in ("limits.h", "call_limits.h")), re.M):
             value = re.sub(r"size_t\{(\d+)\}", r"\1", value.replace("'", ""))
             limits[name] = eval(re.sub(r"k(\w+)", lambda found: str(limits[found.group(1)]), value))  # pylint: disable=eval-used
         self.assertGreater(len(limits), 10)
@@ -1289,10 +1289,13 @@ class HardeningTest(SecurityTest):
                 issue("one.example.com")
                 server.process.send_signal(signal.SIGHUP)
                 served.when(lambda: shown_for("one.example.com") == certificate("one.example.com"))
-                (pathlib.Path(folder) / "one.example.com.key").write_text("nonsense")
+                (pathlib.Path(folder) / "one.example.com.key").write_text((pathlib.Path(folder) / "two.example.com.key").read_text())
                 server.process.send_signal(signal.SIGHUP)
                 served.when(lambda: "certificates not reloaded" in server.text())
                 self.assertEqual(shown_for("one.example.com"), certificate("one.example.com"))
+                metrics = served.admin("GET", "/metrics").text
+                for result in ("success", "failure"):
+                    self.assertIn(f'holdfast_certificate_reloads_total{{result="{result}"}} 1\n', metrics)
             finally:
                 server.stop()
                 server.folder.cleanup()

@@ -87,6 +87,7 @@ int serve(ServeFlags& flags) {
     return sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
   };
   o.cancelled = told_to_stop;
+  o.on_stuck_shutdown = [] { _exit(1); };
   Result<std::unique_ptr<server::Server>> started = server::Server::start(std::move(o));
   if (!started && told_to_stop()) {
     log::info("stopping", {{"reason", started.error().message}});

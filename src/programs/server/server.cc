@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <condition_variable>
 #include <filesystem>
 #include <future>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "access/access.h"
@@ -200,6 +202,43 @@ struct Credentials {
 };
 using CredentialsRef = std::shared_ptr<const Credentials>;
 
+// Watches over a shutdown on a thread of its own.
+class ShutdownWatch {
+ public:
+  // Calls `stuck` if ended() was not called kLimit after the end of the grace period.
+  ShutdownWatch(std::chrono::steady_clock::time_point end, std::function<void()> stuck)
+      : stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
+  ~ShutdownWatch() {
+    ended();
+    thread_.join();
+  }
+  ShutdownWatch(const ShutdownWatch&) = delete;
+  ShutdownWatch& operator=(const ShutdownWatch&) = delete;
+
+  void ended() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  // Everything that still runs after the grace period was cancelled, or has a shorter deadline.
+  static constexpr std::chrono::seconds kLimit{15};
+
+  void run(std::chrono::steady_clock::time_point end) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_until(lock, end + kLimit, [this] { return ended_; })) return;
+    log::error("shutting down takes too long: something that was cancelled does not end");
+    if (stuck_) stuck_();
+  }
+
+  const std::function<void()> stuck_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;  // Guarded by mutex_.
+  std::thread thread_;  // Last: uses the others.
+};
+
 }  // namespace
 
 struct Server::State {
@@ -214,6 +253,7 @@ struct Server::State {
   bool first_start = false;
   std::atomic<CredentialsRef> credentials;  // Never null after the first load.
   MetricRegistry metrics;
+  Family<Counter>* reloads = nullptr;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
   std::unique_ptr<StoreProbe> store_probe;
@@ -281,6 +321,7 @@ struct Server::State {
   void start_own_endpoints();
   Result<Unit> write_kubeconfig() const;
   void shut_down();
+  Result<Unit> reload();
 
   Result<CredentialsRef> load_credentials() const;
   Result<net::Identity> serving_identity(const auth::Pki& pki) const;
@@ -597,6 +638,8 @@ void Server::State::add_metrics() {
                    cpu_seconds);
   metrics.computed("holdfast_background_task_failures_total", "Background tasks that ended with an exception.",
                    "counter", [] { return static_cast<double>(failed_tasks()); });
+  reloads = &metrics.counters("holdfast_certificate_reloads_total",
+                              "Reloads of certificates, CAs and tokens; one that fails changes nothing.", {"result"});
   const auto start = static_cast<double>(time(nullptr));
   metrics.computed("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge",
                    [start] { return start; });
@@ -749,13 +792,20 @@ void Server::State::start_own_endpoints() {
   own_endpoints->start();
 }
 
+// The steps below wait for whatever is still running. Requests have the grace period; then their connections are
+// closed, which also ends what they wait for: webhooks, watches, name lookups. Other calls end at their own deadline.
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
+  const auto end = std::chrono::steady_clock::now() + options.shutdown_grace;
+  const auto left = [end] {
+    return std::max(net::Millis(0), std::chrono::ceil<net::Millis>(end - std::chrono::steady_clock::now()));
+  };
+  ShutdownWatch watch(end, options.on_stuck_shutdown);
   // First, so that clients switch to other servers.
   if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
-  if (cleartext) cleartext->stop(options.shutdown_grace);
-  if (net) net->stop(options.shutdown_grace);
+  if (cleartext) cleartext->stop(left());
+  if (net) net->stop(left());
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
   if (service_repair) block_on(loops->at(0), service_repair->close(loops->at(0)));
   if (bootstrap_objects) block_on(loops->at(0), bootstrap_objects->close(loops->at(0)));
@@ -777,6 +827,7 @@ void Server::State::shut_down() {
   signer.reset();
   background.reset();
   loops.reset();
+  watch.ended();
 }
 
 // Rejects options that contradict each other or with which no server can start.
@@ -1082,17 +1133,22 @@ std::string Server::url() const { return state_->url(); }
 const std::string& Server::kubeconfig_path() const { return state_->kubeconfig_path; }
 bool Server::first_start() const { return state_->first_start; }
 
-Result<Unit> Server::reload() {
-  State& s = *state_;
-  // All or nothing: everything that can fail comes before the first visible change.
-  Result<CredentialsRef> loaded = s.load_credentials();
+Result<Unit> Server::State::reload() {
+  // All or nothing: everything that can fail comes before the first visible change. A certificate that does not fit its
+  // key, because only one of the files has been replaced so far, is such a failure.
+  Result<CredentialsRef> loaded = load_credentials();
   if (!loaded) return loaded.take_error();
-  const CredentialsRef credentials = std::move(*loaded);
-  if (Result<Unit> used = s.net->reload(credentials->serving, credentials->named, credentials->client_ca_pem); !used)
-    return used;
-  s.credentials.store(credentials);
-  s.pipeline->set_authenticator(credentials->authenticator);
+  const CredentialsRef next = std::move(*loaded);
+  if (Result<Unit> used = net->reload(next->serving, next->named, next->client_ca_pem); !used) return used;
+  credentials.store(next);
+  pipeline->set_authenticator(next->authenticator);
   return Unit{};
+}
+
+Result<Unit> Server::reload() {
+  Result<Unit> reloaded = state_->reload();
+  state_->reloads->with({reloaded ? "success" : "failure"}).add();
+  return reloaded;
 }
 
 void Server::stop() { state_->shut_down(); }

@@ -104,6 +104,9 @@ struct Options {
 
   // How long requests in flight may take to finish after SIGTERM.
   std::chrono::milliseconds shutdown_grace{10'000};
+  // Called on another thread if stop() has not ended 15 seconds after the grace period, because a call to another
+  // program cannot be interrupted. May end the process: what was acknowledged is stored.
+  std::function<void()> on_stuck_shutdown;
 };
 
 class Server {
