@@ -73,13 +73,14 @@ NO_KUBECTL = f"no kubectl 1.{KUBECTL_MINOR} or newer"
 
 
 def quiet(command, **more):
-    """-> (whether the command succeeds, the last line of its output)"""
+    """-> (whether the command succeeds, the line of its output that tells why not: the first with an error, or the last)"""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, timeout=300, check=False, **more)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return False, str(problem)
-    lines = done.stdout.strip().splitlines()
-    return done.returncode == 0, lines[-1] if lines else ""
+    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", done.stdout).splitlines() if line.strip()]
+    telling = lines if done.returncode == 0 else [line for line in lines if "error" in line.lower()][:1] or lines
+    return done.returncode == 0, telling[-1].strip() if telling else ""
 
 
 def with_tools():
