@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/error_budget.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -23,6 +24,10 @@ Error about(Reason reason, GroupResource resource, std::string_view name, std::s
   Error error{reason, std::move(message)};
   error.details = ErrorDetails{std::string(name), std::string(resource.group), std::string(resource.resource), {}};
   return error;
+}
+
+std::string text_of(const Cause& cause) {
+  return cause.type == kTooManyCauses && cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
 }
 
 std::string detail_suffix(std::string_view detail) { return detail.empty() ? "" : ": " + std::string(detail); }
@@ -55,7 +60,7 @@ Error invalid(GroupKind kind, std::string_view name, std::vector<Cause> causes) 
   std::vector<std::string> texts;  // Without duplicates.
   std::unordered_set<std::string, KeyHash> seen;
   for (const Cause& cause : causes) {
-    const auto [text, fresh] = seen.insert(cause.field + ": " + cause.message);
+    const auto [text, fresh] = seen.insert(text_of(cause));
     if (fresh) texts.push_back(*text);
   }
   std::string message = to_string(kind) + " " + go_quote(name) + " is invalid";
@@ -123,7 +128,7 @@ Error unreadable_list(GroupResource resource, std::vector<Cause> items) {
                       "failed to read one or more " + to_string(resource) + " from the storage");
   if (items.size() > limits::kReportedUnreadable) {
     items.resize(limits::kReportedUnreadable);
-    items.push_back({"TooMany", "too many errors, the list is truncated", ""});
+    items.push_back({std::string(kTooManyCauses), "too many errors, the list is truncated", ""});
   }
   error.causes = std::move(items);
   return error;
@@ -135,7 +140,7 @@ std::string aggregate_text(std::span<const std::string> errors) {
 
 std::string aggregate_text(std::span<const Cause> causes) {
   std::vector<std::string> texts;
-  for (const Cause& cause : causes) texts.push_back(cause.field + ": " + cause.message);
+  for (const Cause& cause : causes) texts.push_back(text_of(cause));
   return aggregate_text(texts);
 }
 

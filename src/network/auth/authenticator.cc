@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
 
 #include "auth/auth.h"
 #include "base/api_error.h"
 #include "base/base64.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/strings.h"
 
@@ -173,6 +175,7 @@ Result<UserRef> Authenticator::by_request_header(const net::Request& request) co
   for (const std::string& header : options_.group_headers) {
     for (std::string_view group : request.headers.all(header)) user.groups.emplace_back(group);
   }
+  std::unordered_map<std::string, size_t, KeyHash> extra_keys;
   for (const std::string& prefix : options_.extra_header_prefixes) {
     for (const net::Header& header : request.headers.items()) {
       if (header.name.size() <= prefix.size() || !equals_ignoring_case(header.name.substr(0, prefix.size()), prefix)) {
@@ -180,9 +183,9 @@ Result<UserRef> Authenticator::by_request_header(const net::Request& request) co
       }
       const std::string_view raw = header.name.substr(prefix.size());
       std::string key = net::percent_decode(raw).value_or(std::string(raw));
-      auto known = std::find_if(user.extra.begin(), user.extra.end(), [&](const auto& e) { return e.first == key; });
-      if (known == user.extra.end()) known = user.extra.emplace(known, std::move(key), std::vector<std::string>{});
-      known->second.emplace_back(header.value);
+      const auto [known, fresh] = extra_keys.try_emplace(key, user.extra.size());
+      if (fresh) user.extra.emplace_back(std::move(key), std::vector<std::string>{});
+      user.extra[known->second].second.emplace_back(header.value);
     }
   }
   return with_authenticated(std::move(user));

@@ -1,8 +1,10 @@
 #include "server/impersonation.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -45,6 +47,7 @@ Result<std::optional<auth::UserInfo>> wanted_user(const net::Headers& headers) {
   wanted.name = headers.get("impersonate-user");
   wanted.uid = headers.get("impersonate-uid");
   bool more = !wanted.uid.empty();
+  std::unordered_map<std::string, size_t, KeyHash> extra_keys;
   for (const net::Header& header : headers.items()) {
     if (header.name == "impersonate-group") {
       wanted.groups.emplace_back(header.value);
@@ -53,10 +56,9 @@ Result<std::optional<auth::UserInfo>> wanted_user(const net::Headers& headers) {
       more = true;
       const std::string_view raw = header.name.substr(kExtraPrefix.size());
       std::string key = net::percent_decode(raw).value_or(std::string(raw));
-      auto known =
-          std::find_if(wanted.extra.begin(), wanted.extra.end(), [&](const auto& e) { return e.first == key; });
-      if (known == wanted.extra.end()) known = wanted.extra.emplace(known, std::move(key), std::vector<std::string>());
-      known->second.emplace_back(header.value);
+      const auto [known, fresh] = extra_keys.try_emplace(key, wanted.extra.size());
+      if (fresh) wanted.extra.emplace_back(std::move(key), std::vector<std::string>());
+      wanted.extra[known->second].second.emplace_back(header.value);
     }
   }
   if (!wanted.name.empty()) return std::optional(std::move(wanted));

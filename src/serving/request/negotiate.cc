@@ -21,7 +21,8 @@ constexpr size_t kMaxDropBytes = 256;
 // Trims HTTP's optional whitespace.
 std::string_view trim_spaces(std::string_view text) { return trim(text, " \t"); }
 
-// End of the quoted string that begins at `at`; npos if it is unterminated and the quote is an ordinary character.
+// End of the quoted string that begins at `at`; npos if it is unterminated and the quote is an ordinary character. Then
+// so are all quotes after it: they are escaped, or one of them would be its end.
 size_t end_of_quoted(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return at;
@@ -30,21 +31,47 @@ size_t end_of_quoted(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-size_t find_unquoted(std::string_view text, char separator) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == separator) return at;
-    if (text[at] != '"') continue;
-    if (const size_t end = end_of_quoted(text, at); end != std::string_view::npos) at = end;
-  }
-  return std::string_view::npos;
-}
+// Splits a text at the separators outside quotes, in linear time.
+class Pieces {
+ public:
+  Pieces(std::string_view text, char separator) : rest_(text), separator_(separator) {}
 
-// Our spelling of a known parameter name.
+  bool done() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+  std::string_view next() {
+    const size_t at = end_of_piece();
+    const std::string_view piece = rest_.substr(0, at);
+    rest_ = at == std::string_view::npos ? std::string_view{} : rest_.substr(at + 1);
+    return piece;
+  }
+
+ private:
+  size_t end_of_piece() {
+    if (!quotes_) return rest_.find(separator_);
+    for (size_t at = 0; at < rest_.size(); ++at) {
+      if (rest_[at] == separator_) return at;
+      if (rest_[at] != '"') continue;
+      const size_t end = end_of_quoted(rest_, at);
+      if (end == std::string_view::npos) {
+        quotes_ = false;
+        return rest_.find(separator_, at);
+      }
+      at = end;
+    }
+    return std::string_view::npos;
+  }
+
+  std::string_view rest_;
+  const char separator_;
+  bool quotes_ = true;  // False after an unterminated quote.
+};
+
+// Our spelling of a known parameter name; empty for others, which nothing reads.
 std::string_view known_name(std::string_view name) {
   for (const std::string_view known : {"as", "g", "v", "q", "stream", "sv", "pretty", "drop", "mf"}) {
     if (equals_ignoring_case(name, known)) return known;
   }
-  return name;
+  return {};
 }
 
 std::string_view without_quotes(std::string_view text, AcceptClause& clause) {
@@ -59,10 +86,10 @@ std::string_view without_quotes(std::string_view text, AcceptClause& clause) {
 
 // Splits at the first separator outside quotes; `rest` becomes the remainder.
 std::string_view cut(std::string_view& rest, char separator) {
-  const size_t at = find_unquoted(rest, separator);
-  const std::string_view item = rest.substr(0, at);
-  rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
-  return item;
+  Pieces pieces(rest, separator);
+  const std::string_view first = pieces.next();
+  rest = pieces.rest();
+  return first;
 }
 
 // Upstream's comparison (goautoneg, acceptSlice.Less), which is not a strict weak order if q and specificity disagree.
@@ -143,9 +170,8 @@ void read_opt_out(const AcceptClause* clause, const NegotiationInput& input, con
   if (clause != nullptr) {
     for (const auto& [name, value] : clause->parameters) {
       if (name == "drop") {
-        std::string_view rest = value;
-        while (!rest.empty()) {
-          const std::string_view target = cut(rest, '+');
+        for (Pieces targets(value, '+'); !targets.done();) {
+          const std::string_view target = targets.next();
           if (target == "metadata.managedFields") {
             accepted.ownership = Ownership::Omitted;
             accepted.opt_out_kind = "drop";
@@ -203,9 +229,9 @@ std::string_view AcceptClause::parameter(std::string_view name) const {
 
 std::vector<AcceptClause> parse_accept(std::string_view header) {
   std::vector<AcceptClause> clauses;
-  while (!header.empty() && clauses.size() < kMaxClauses) {
-    std::string_view part = trim_spaces(cut(header, ','));
-    std::string_view range = cut(part, ';');  // `part` continues after the first semicolon.
+  for (Pieces ranges(header, ','); !ranges.done() && clauses.size() < kMaxClauses;) {
+    Pieces parts(trim_spaces(ranges.next()), ';');
+    std::string_view range = parts.next();
     AcceptClause clause;
     clause.type = trim_spaces(cut(range, '/'));
     if (range.empty()) {
@@ -216,10 +242,10 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
       if (!range.empty()) continue;
       clause.subtype = trim_spaces(subtype);
     }
-    while (!part.empty()) {
-      std::string_view value = cut(part, ';');
+    while (!parts.done()) {
+      std::string_view value = parts.next();
       const std::string_view name = known_name(trim_spaces(cut(value, '=')));
-      if (value.empty()) continue;
+      if (value.empty() || name.empty()) continue;
       std::string_view text = cut(value, '=');
       if (!value.empty()) continue;
       text = without_quotes(trim_spaces(text), clause);
@@ -302,9 +328,8 @@ Accepted negotiate_error(const NegotiationInput& input, const Gates& gates) {
 
 Result<Unit> check_accept_route(std::string_view accept, std::span<const std::string_view> produced) {
   if (accept.empty()) return Unit{};
-  std::string_view rest = accept;
-  while (!rest.empty()) {
-    std::string_view clause = cut(rest, ',');
+  for (Pieces ranges(accept, ','); !ranges.done();) {
+    std::string_view clause = ranges.next();
     const std::string_view type = trim_spaces(cut(clause, ';'));
     if (type == "*/*" || std::find(produced.begin(), produced.end(), type) != produced.end()) return Unit{};
   }

@@ -87,6 +87,20 @@ TEST(NegotiateTest, ParametersFollowTheMediaTypeGrammar) {
             "application/json metadata");
 }
 
+TEST(NegotiateTest, QuoteWithoutAnEndIsAnOrdinaryCharacter) {
+  EXPECT_EQ(outcome(R"(text/html;a="x,application/yaml)"), "application/yaml");
+  EXPECT_EQ(outcome(R"(text/html;a="x\",b\",application/yaml)"), "application/yaml");
+  EXPECT_EQ(outcome(R"(text/html;a="x\",b",application/yaml;pretty="1")"), "application/yaml pretty");
+  EXPECT_EQ(outcome(R"(application/yaml;a="x\";pretty=1)"), "application/yaml pretty");
+}
+
+TEST(NegotiateTest, OnlyKnownParametersAreKept) {
+  const std::vector<AcceptClause> clauses = parse_accept("a/b;x=1;PRETTY=0;y=\"2\";pretty=1");
+  ASSERT_EQ(clauses.size(), 1u);
+  ASSERT_EQ(clauses[0].parameters.size(), 1u);
+  EXPECT_EQ(clauses[0].parameter("pretty"), "1");
+}
+
 TEST(NegotiateTest, SpellingsAreUnknownParametersWithoutTheirGates) {
   const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
   EXPECT_EQ(outcome("application/json;drop=metadata.managedFields", {}, off), "application/json");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "base/error_budget.h"
 #include "base/go_numbers.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -146,14 +147,17 @@ constexpr size_t kMaxManagerLength = 128;
 // Causes for the unprintable characters of `name`; `count` is set to the number of characters.
 std::vector<Cause> check_printable(std::string_view name, const std::string& field, size_t& count) {
   std::vector<Cause> causes;
+  ErrorBudget budget;  // Each cause shows the whole name.
   for (size_t at = 0; at < name.size(); ++count) {
     const Rune rune = decode_rune(name, at);
-    if (!is_print(rune.value)) {
+    if (!is_print(rune.value) && budget.admits()) {
       causes.push_back(field_invalid_text(
           field, name, "invalid character " + go_code_point(rune.value) + " (at position " + std::to_string(at) + ")"));
+      budget.took(causes.back());
     }
     at += rune.length;
   }
+  if (budget.left_out() > 0) causes.push_back(left_out_cause(budget.left_out()));
   return causes;
 }
 

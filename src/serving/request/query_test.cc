@@ -50,6 +50,14 @@ TEST(QueryTest, DryRunAcceptsOnlyAll) {
   EXPECT_TRUE(write_options("dryRun=All", WriteKind::Create)->dry_run);
 }
 
+// Each cause shows the whole name.
+TEST(QueryTest, ManagerWithManyUnprintableCharactersHasAShortError) {
+  const std::vector<Cause> causes = check_declared_manager(std::string(100'000, '\1'), "f");
+  EXPECT_LT(causes.size(), 10u);
+  EXPECT_EQ(causes.front().message, "Too long: may not be more than 128 characters");
+  EXPECT_EQ(causes.back().type, "TooMany");
+}
+
 TEST(QueryTest, ManagersMustBePrintableAndShort) {
   EXPECT_EQ(check_declared_manager("a\nb", "fieldManager").at(0).message,
             "Invalid value: \"a\\nb\": invalid character U+000A (at position 1)");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/api_error.h"
+#include "base/error_budget.h"
 #include "base/go_numbers.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -191,22 +192,28 @@ class Parser {
 
   static Result<LabelRequirement> check(LabelRequirement requirement, bool number) {
     std::vector<std::string> wrong;
+    ErrorBudget budget;
+    const auto add = [&](std::string text) {
+      budget.took(text.size());
+      wrong.push_back(std::move(text));
+    };
     for (size_t i = 0; i < requirement.values.size(); ++i) {
       const std::string& value = requirement.values[i];
-      const std::string at = "values[" + std::to_string(i) + "]";
-      if (number && !go_parse_int(value)) {
-        wrong.push_back(at + ": Invalid value: " + go_quote(value) +
-                        ": for 'Gt', 'Lt' operators, the value must be an integer");
+      if (number && !go_parse_int(value) && budget.admits()) {
+        add("values[" + std::to_string(i) + "]: Invalid value: " + go_quote(value) +
+            ": for 'Gt', 'Lt' operators, the value must be an integer");
       }
     }
     for (size_t i = 0; i < requirement.values.size(); ++i) {
       const std::string& value = requirement.values[i];
-      if (const std::vector<std::string> errors = kinds::label_value_errors(value); !errors.empty()) {
-        wrong.push_back("values[" + std::to_string(i) + "][" + requirement.key +
-                        "]: Invalid value: " + go_quote(value) + ": " + join(errors, "; "));
+      const std::vector<std::string> errors = kinds::label_value_errors(value);
+      if (!errors.empty() && budget.admits()) {
+        add("values[" + std::to_string(i) + "][" + requirement.key + "]: Invalid value: " + go_quote(value) + ": " +
+            join(errors, "; "));
       }
     }
     if (wrong.empty()) return requirement;
+    if (budget.left_out() > 0) wrong.push_back(left_out_text(budget.left_out()));
     return bad_request(aggregate_text(wrong));
   }
 

@@ -26,6 +26,15 @@ TEST(LabelSelectorTest, ErrorsNameTheToken) {
   EXPECT_EQ(labels("!a=b"), "found '=', expected: ',' or 'end of string'");
 }
 
+TEST(LabelSelectorTest, ErrorIsNoLongerThanNecessary) {
+  std::string text = "a in (";
+  for (int i = 0; i < 50'000; ++i) text += "-" + std::to_string(i) + ",";
+  const auto parsed = parse_label_selector(text + "a)");
+  ASSERT_FALSE(parsed);
+  EXPECT_LT(parsed.error().message.size(), 2u << 20);
+  EXPECT_TRUE(parsed.error().message.ends_with(" more errors]")) << parsed.error().message.substr(1 << 20);
+}
+
 std::string fields(std::string_view text) {
   static constexpr std::string_view kNames[] = {"spec.nodeName"};
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"spec.host", "spec.nodeName"}};
