@@ -1,6 +1,8 @@
 #include "kinds/difference.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -39,62 +41,117 @@ struct Match {
 };
 
 // The matches found by difflib's SequenceMatcher: the longest run first, then those to its left and right.
+//
+// Its work is cubic in the number of lines. Beyond kSteps, which no text of less than 200 lines needs, it is bounded by
+// kStepsPerLine: what has not been compared by then counts as different.
 class Matcher {
  public:
-  Matcher(const Lines& a, const Lines& b) : a_(a), b_(b) {
-    for (size_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
+  Matcher(const Lines& a, const Lines& b) : a_(a), b_(b), steps_left_(kSteps + kStepsPerLine * (a.size() + b.size())) {
+    for (uint32_t j = 0; j < b.size(); ++j) places_[b[j]].push_back(j);
     // Very frequent lines do not start a match, but may continue one.
     if (b.size() >= 200) {
       std::erase_if(places_, [&](const auto& entry) { return entry.second.size() > b.size() / 100 + 1; });
     }
-    find(0, a.size(), 0, b.size());
+    for (const std::string& line : a) {
+      const auto found = places_.find(line);
+      places_of_.push_back(found == places_.end() ? nullptr : &found->second);
+    }
+    for (Runs& runs : runs_) {
+      runs.row.resize(b.size());
+      runs.length.resize(b.size());
+    }
+    find();
   }
   const std::vector<Match>& matches() const { return matches_; }
 
  private:
-  void find(size_t a_from, size_t a_to, size_t b_from, size_t b_to) {
-    const Match best = longest(a_from, a_to, b_from, b_to);
-    if (best.size == 0) return;
-    if (a_from < best.a && b_from < best.b) find(a_from, best.a, b_from, best.b);
-    if (!matches_.empty() && matches_.back().a + matches_.back().size == best.a &&
-        matches_.back().b + matches_.back().size == best.b) {
-      matches_.back().size += best.size;
-    } else {
-      matches_.push_back(best);
+  static constexpr uint64_t kSteps = 200 * 200 * 200, kStepsPerLine = 100;
+
+  struct Range {
+    size_t a_from, a_to, b_from, b_to;
+    bool empty() const { return a_from >= a_to || b_from >= b_to; }
+  };
+  // The length of the run of equal lines that ends at each position of b and at one position of a, the row.
+  struct Runs {
+    std::vector<uint32_t> row, length;
+  };
+
+  void find() {
+    // Either a range still to be searched, or a match whose left side has been.
+    std::vector<std::pair<Range, std::optional<Match>>> open;
+    open.push_back({{0, a_.size(), 0, b_.size()}, {}});
+    while (!open.empty()) {
+      const auto [range, found] = open.back();
+      open.pop_back();
+      if (found) {
+        add(*found);
+        continue;
+      }
+      if (range.empty()) continue;
+      const Match best = longest(range);
+      if (best.size == 0) continue;
+      open.push_back({{best.a + best.size, range.a_to, best.b + best.size, range.b_to}, {}});
+      open.push_back({{}, best});
+      open.push_back({{range.a_from, best.a, range.b_from, best.b}, {}});
     }
-    const size_t a_next = best.a + best.size, b_next = best.b + best.size;
-    if (a_next < a_to && b_next < b_to) find(a_next, a_to, b_next, b_to);
   }
 
-  Match longest(size_t a_from, size_t a_to, size_t b_from, size_t b_to) const {
-    Match best{a_from, b_from, 0};
-    std::unordered_map<size_t, size_t> ending, next;  // Length of the run ending at each position of b.
-    for (size_t i = a_from; i < a_to; ++i) {
-      next.clear();
-      if (const auto found = places_.find(a_[i]); found != places_.end()) {
-        for (const size_t j : found->second) {
-          if (j < b_from) continue;
-          if (j >= b_to) break;
-          const auto before = j == 0 ? ending.end() : ending.find(j - 1);
-          const size_t size = (before == ending.end() ? 0 : before->second) + 1;
-          next[j] = size;
-          if (size > best.size) best = {i + 1 - size, j + 1 - size, size};
-        }
-      }
-      std::swap(ending, next);
+  void add(const Match& match) {
+    if (!matches_.empty() && matches_.back().a + matches_.back().size == match.a &&
+        matches_.back().b + matches_.back().size == match.b) {
+      matches_.back().size += match.size;
+    } else {
+      matches_.push_back(match);
     }
-    while (best.a > a_from && best.b > b_from && a_[best.a - 1] == b_[best.b - 1]) {
+  }
+
+  bool spend(uint64_t steps) {
+    if (steps_left_ < steps) {
+      steps_left_ = 0;
+      return false;
+    }
+    steps_left_ -= steps;
+    return true;
+  }
+
+  Match longest(const Range& range) {
+    Match best{range.a_from, range.b_from, 0};
+    ++row_;  // No run continues one of another range.
+    for (size_t i = range.a_from; i < range.a_to; ++i) {
+      if (!spend(1)) return {};
+      ++row_;
+      if (places_of_[i] == nullptr) continue;
+      const std::vector<uint32_t>& places = *places_of_[i];
+      const auto first = std::lower_bound(places.begin(), places.end(), range.b_from);
+      const auto last = std::lower_bound(first, places.end(), range.b_to);
+      if (!spend(static_cast<uint64_t>(last - first))) return {};
+      Runs &here = runs_[row_ % 2], &before = runs_[(row_ - 1) % 2];
+      for (auto place = first; place != last; ++place) {
+        const uint32_t j = *place;
+        const bool continues = j > 0 && before.row[j - 1] == row_ - 1;
+        const uint32_t size = (continues ? before.length[j - 1] : 0) + 1;
+        here.row[j] = row_;
+        here.length[j] = size;
+        if (size > best.size) best = {i + 1 - size, j + 1 - size, size};
+      }
+    }
+    while (best.a > range.a_from && best.b > range.b_from && a_[best.a - 1] == b_[best.b - 1]) {
       best = {best.a - 1, best.b - 1, best.size + 1};
     }
-    while (best.a + best.size < a_to && best.b + best.size < b_to && a_[best.a + best.size] == b_[best.b + best.size]) {
+    while (best.a + best.size < range.a_to && best.b + best.size < range.b_to &&
+           a_[best.a + best.size] == b_[best.b + best.size]) {
       ++best.size;
     }
     return best;
   }
 
   const Lines &a_, &b_;
-  std::unordered_map<std::string_view, std::vector<size_t>, KeyHash> places_;
+  std::unordered_map<std::string_view, std::vector<uint32_t>, KeyHash> places_;  // In b, by line.
+  std::vector<const std::vector<uint32_t>*> places_of_;                          // The same by position in a.
   std::vector<Match> matches_;
+  uint64_t steps_left_;
+  Runs runs_[2];
+  uint32_t row_ = 0;  // Counts all rows of all ranges.
 };
 
 struct Change {

@@ -1,7 +1,14 @@
 #include "kinds/kinds.h"
 
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "base/strings.h"
+#include "base/text.h"
 #include "codec/json.h"
 #include "codec/typed.h"
+#include "kinds/difference.h"
 #include "kinds/testing.h"
 
 namespace holdfast::kinds {
@@ -158,6 +165,71 @@ TEST(KindsTest, AnEmptyMapIsShownAsItWasSent) {
   EXPECT_EQ(message_for(R"("labels":{})"), expected("{}"));
   EXPECT_EQ(message_for(R"("labels":null)"), expected("null"));
   EXPECT_EQ(message_for(""), expected("null"));
+}
+
+// --- The difference shown for a field that must not change ---
+
+Value with_args(Arena& arena, std::span<const std::string> args) {
+  ListBuilder list(arena);
+  for (const std::string& arg : args) list.add(Value::string(arena, arg));
+  MapBuilder container(arena);
+  container.add("name", Value::string("c"));
+  container.add("args", list.build());
+  ListBuilder containers(arena);
+  containers.add(container.build());
+  MapBuilder spec(arena);
+  spec.add("containers", containers.build());
+  return spec.build();
+}
+
+std::string args_difference(std::span<const std::string> before, std::span<const std::string> after) {
+  Arena arena;
+  const types::Type& type = *types::find_type("core/v1.PodSpec");
+  return difference(type, with_args(arena, before), with_args(arena, after));
+}
+
+// What `before` becomes by a unified diff: its hunks have only lines that are in the text, in order.
+bool explains(const std::string& diff, std::span<const std::string> before, std::span<const std::string> after) {
+  std::multiset<std::string> removed, added;
+  for (const std::string_view line : split(diff, '\n')) {
+    if (line.empty() || line.starts_with("@@")) continue;
+    std::string_view text = trim(line.substr(1));
+    if (text.ends_with(',')) text.remove_suffix(1);
+    if (!text.starts_with("\"x")) continue;
+    if (line[0] == '-') removed.emplace(text);
+    if (line[0] == '+') added.emplace(text);
+  }
+  std::multiset<std::string> lines;
+  for (const std::string& arg : before) lines.insert(go_quote(arg));
+  for (const std::string& line : removed) {
+    const auto found = lines.find(line);
+    if (found == lines.end()) return false;
+    lines.erase(found);
+  }
+  lines.insert(added.begin(), added.end());
+  std::multiset<std::string> want;
+  for (const std::string& arg : after) want.insert(go_quote(arg));
+  return lines == want;
+}
+
+TEST(DifferenceTest, ShowsWhatWasRemovedAndAdded) {
+  const std::string before[] = {"x1", "x2", "x3"}, after[] = {"x1", "x3", "x4"};
+  const std::string diff = args_difference(before, after);
+  EXPECT_NE(diff.find("-    \"x2\",\n"), std::string::npos) << diff;
+  EXPECT_NE(diff.find("+    \"x4\"\n"), std::string::npos) << diff;
+}
+
+TEST(DifferenceTest, OfManyInterleavedLinesIsFoundWithBoundedWork) {
+  std::mt19937 random(1);
+  for (const size_t count : {10u, 300u, 20'000u}) {
+    std::vector<std::string> before, after;
+    for (size_t i = 0; i < count; ++i) before.push_back("x" + std::to_string(i));
+    for (size_t i = 1; i < count; i += 2) after.push_back(before[i]);
+    for (size_t i = 0; i < count; i += 2) after.push_back(before[i]);
+    EXPECT_TRUE(explains(args_difference(before, after), before, after)) << count;
+    std::shuffle(after.begin(), after.end(), random);
+    EXPECT_TRUE(explains(args_difference(before, after), before, after)) << count;
+  }
 }
 
 // kube-apiserver reports each error as two causes; the message contains it once.
