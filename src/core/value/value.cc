@@ -320,7 +320,9 @@ Member* Draft::own_members(Value& map, uint32_t room_for) {
     header_of(members).index = nullptr;
     return members;
   }
-  const uint32_t capacity = std::max<uint32_t>(room_for, map.count_ + 4);
+  // A map that grows gets room in proportion.
+  const uint32_t more = room_for > map.count_ ? std::max<uint32_t>(4, map.count_ / 2) : 4;
+  const uint32_t capacity = std::max<uint32_t>(room_for, map.count_ + more);
   Member* members = allocate_with_header<Member>(*arena_, capacity);
   if (map.count_ > 0) std::memcpy(static_cast<void*>(members), map.members_, map.count_ * sizeof(Member));
   header_of(members).draft_id = id_;

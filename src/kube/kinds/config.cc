@@ -68,11 +68,19 @@ void default_secret(Arena& arena, const types::Resource&, Draft::Node secret) {
     const Value texts = *given;
     secret.remove("stringData");
     if (texts.is_map() && texts.count() > 0) {
-      Draft::Node data = secret.child("data");
-      for (const Member& entry : texts.members()) {
-        data.set(entry.key,
-                 Value::string(arena, entry.value.is_string() ? base64_encode(entry.value.as_string()) : ""));
+      const auto encoded = [&](const Value& text) {
+        return Value::string(arena, text.is_string() ? base64_encode(text.as_string()) : "");
+      };
+      const Value& data = sub(secret.value(), "data");
+      MapBuilder merged(arena);
+      for (const Member& entry : data.is_map() ? data.members() : std::span<const Member>{}) {
+        const Value* text = texts.find(entry.key);
+        merged.add(entry.key, text == nullptr ? entry.value : encoded(*text));
       }
+      for (const Member& entry : texts.members()) {
+        if (!data.is_map() || !data.has(entry.key)) merged.add(entry.key, encoded(entry.value));
+      }
+      secret.set("data", merged.build());
     }
   }
   secret.set_if_zero("type", Value::string("Opaque"));

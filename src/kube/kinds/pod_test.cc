@@ -220,6 +220,16 @@ constexpr Case kPods[] = {
      .want = R"({"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fileKeyRef":)"
              R"({"volumeName":"e","path":"p","key":"k","optional":false}}}],"resources":{},)"
              R"("terminationMessagePath":"/t","terminationMessagePolicy":"File","imagePullPolicy":"Always"}]}})"},
+    {.name = "all but the last of equal topology spread constraints are duplicates",
+     .plural = "pods",
+     .object =
+         R"({"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},)"
+         R"({"maxSkew":2,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"},)"
+         R"({"maxSkew":3,"topologyKey":"z","whenUnsatisfiable":"ScheduleAnyway"},)"
+         R"({"maxSkew":4,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}],"containers":[{"name":"c","image":"i"}]}})",
+     .error = R"([spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "{z, )"
+              R"(DoNotSchedule}", spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate )"
+              R"(value: "{z, DoNotSchedule}"])"},
     {.name = "matchLabelKeys must not repeat the selector",
      .plural = "pods",
      .object =

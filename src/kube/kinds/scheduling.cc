@@ -1,7 +1,9 @@
 // Where a pod may run: affinity, tolerations, spreading. Used by pods, templates and volumes.
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "kinds/names.h"
 #include "kinds/pod.h"
@@ -188,6 +190,15 @@ void validate_tolerations(std::span<const Value> tolerations, const Path& at, Fi
 }
 
 void validate_spread_constraints(std::span<const Value> constraints, const Path& at, FieldErrors& errors) {
+  // Whether a later constraint has the same topologyKey and whenUnsatisfiable.
+  std::vector<bool> repeated(constraints.size());
+  std::unordered_set<std::string, KeyHash> later;
+  for (size_t i = constraints.size(); i-- > 0;) {
+    std::string pair(constraints[i].text_at("topologyKey"));
+    pair += '\0';
+    pair += constraints[i].text_at("whenUnsatisfiable");
+    repeated[i] = !later.insert(std::move(pair)).second;
+  }
   for (size_t i = 0; i < constraints.size(); ++i) {
     const Value& constraint = constraints[i];
     const Path here = at.index(i);
@@ -196,12 +207,9 @@ void validate_spread_constraints(std::span<const Value> constraints, const Path&
     if (skew <= 0) errors.invalid(here.child("maxSkew"), skew, kNotPositive);
     if (key.empty()) errors.required(here.child("topologyKey"), "can not be empty");
     validate_enum(constraint, "whenUnsatisfiable", {"DoNotSchedule", "ScheduleAnyway"}, here, errors);
-    for (const Value& other : constraints.subspan(i + 1)) {
-      if (other.text_at("topologyKey") == key && other.text_at("whenUnsatisfiable") == when) {
-        errors.duplicate(here.child("{topologyKey, whenUnsatisfiable}"),
-                         "{" + std::string(key) + ", " + std::string(when) + "}");
-        break;
-      }
+    if (repeated[i]) {
+      errors.duplicate(here.child("{topologyKey, whenUnsatisfiable}"),
+                       "{" + std::string(key) + ", " + std::string(when) + "}");
     }
     if (is_set(constraint, "minDomains")) {
       const int64_t domains = constraint.int_at_or(0, "minDomains");
