@@ -4,6 +4,8 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/strings.h"
 #include "codec/codec.h"
@@ -211,6 +213,7 @@ class Parser {
     ++at_;
     if (done() || peek() != '(') return fail("'(' is missing");
     ++at_;
+    if (++depth_ > kMostNested) return fail("filters are nested too deeply");
     auto filter = std::make_shared<Filter>();
     if (Result<Unit> ok = parse_operand(filter->left); !ok) return ok;
     while (!done() && peek() == ' ') ++at_;
@@ -224,14 +227,17 @@ class Parser {
     Step step{.kind = Step::Kind::Filter};
     step.filter = std::move(filter);
     path.push_back(std::move(step));
+    --depth_;
     return Unit{};
   }
 
+  // Of filters in filters, which are parsed and evaluated recursively.
+  static constexpr int kMostNested = 32;
+
   std::string_view text_;
   size_t at_ = 0;
+  int depth_ = 0;
 };
-
-bool walk(const Path& path, const Value& root, std::vector<Value>& found);
 
 bool compare(const Value& a, const std::string& op, const Value& b) {
   if (op == "==") return equal(a, b, Numbers::ByValue);
@@ -249,87 +255,131 @@ bool compare(const Value& a, const std::string& op, const Value& b) {
   return op == ">=" && order >= 0;
 }
 
-bool matches(const Filter& filter, const Value& item) {
-  auto resolve = [&item](const Operand& operand, std::vector<Value>& out) {
-    if (operand.literal)
-      out.push_back(*operand.literal);
-    else if (!walk(operand.path, item, out))
-      out.clear();
-  };
-  std::vector<Value> left, right;
-  resolve(filter.left, left);
-  if (filter.op.empty()) return !left.empty();
-  resolve(filter.right, right);
-  return left.size() == 1 && right.size() == 1 && compare(left[0], filter.op, right[0]);
-}
-
-void descend(const Value& value, std::vector<Value>& found) {
-  found.push_back(value);
+size_t count_nodes(const Value& value) {
+  size_t count = 1;
   if (value.is_list()) {
-    for (const Value& item : value.items()) descend(item, found);
+    for (const Value& item : value.items()) count += count_nodes(item);
   } else if (value.is_map()) {
-    for (const Member& member : value.members()) descend(member.value, found);
+    for (const Member& member : value.members()) count += count_nodes(member.value);
   }
+  return count;
 }
 
-bool take(const Step& step, const Value& value, std::vector<Value>& next) {
-  switch (step.kind) {
-    case Step::Kind::Field:
-      if (const Value* child = value.find(step.name)) next.push_back(*child);
+// Evaluates a path, one selected value after the other: nothing is kept but what is found.
+//
+// A path may select each value many times over: ..*..* as often as it has ancestors, ['a','a']['a','a'] four times.
+// What is visited is therefore limited in proportion to the object.
+class Walker {
+ public:
+  Walker(const Value& root, size_t most_found) : root_(root), most_found_(most_found) {}
+
+  // Appends to `found`, up to the limit. False if an index is out of bounds or the limit of visits is reached.
+  bool walk(std::span<const Step> steps, const Value& value, std::vector<Value>& found) {
+    if (!visit()) return false;
+    if (steps.empty()) {
+      if (found.size() < most_found_) found.push_back(value);
       return true;
-    case Step::Kind::Union:
-      for (const std::string& name : step.names) {
-        if (const Value* child = value.find(name)) next.push_back(*child);
-      }
-      return true;
-    case Step::Kind::Wildcard:
-      if (value.is_list()) next.insert(next.end(), value.items().begin(), value.items().end());
-      if (value.is_map()) {
-        for (const Member& member : value.members()) next.push_back(member.value);
-      }
-      return true;
-    case Step::Kind::Recursive:
-      descend(value, next);
-      return true;
-    case Step::Kind::Filter:
-      if (!value.is_list()) return true;
-      for (const Value& item : value.items()) {
-        if (matches(*step.filter, item)) next.push_back(item);
-      }
-      return true;
-    case Step::Kind::Slice: {
-      if (!value.is_list()) return value.is_null();
-      const int64_t count = value.count();
-      auto position = [count](int64_t index) { return index < 0 ? index + count : index; };
-      if (step.single_index) {
-        const int64_t index = position(*step.from);
-        if (index < 0 || index >= count) return false;
-        next.push_back(value.items()[index]);
+    }
+    const Step& step = steps.front();
+    const std::span<const Step> rest = steps.subspan(1);
+    switch (step.kind) {
+      case Step::Kind::Field:
+        return member(value, step.name, rest, found);
+      case Step::Kind::Union:
+        return std::all_of(step.names.begin(), step.names.end(),
+                           [&](const std::string& name) { return member(value, name, rest, found); });
+      case Step::Kind::Wildcard:
+        if (value.is_list()) return each(value.items(), rest, found);
+        return !value.is_map() || std::all_of(value.members().begin(), value.members().end(),
+                                              [&](const Member& member) { return walk(rest, member.value, found); });
+      case Step::Kind::Recursive:
+        return descend(value, rest, found);
+      case Step::Kind::Filter:
+        if (!value.is_list()) return true;
+        for (const Value& item : value.items()) {
+          // An item that cannot be compared does not match; but without visits nothing more can be evaluated.
+          if (matches(*step.filter, item) && !walk(rest, item, found)) return false;
+          if (exhausted_) return false;
+        }
         return true;
-      }
-      const int64_t from = step.from ? position(*step.from) : 0;
-      const int64_t to = step.to ? std::min(position(*step.to), count) : count;
-      const int64_t by = step.step.value_or(1);
-      if (by <= 0 || from < 0) return false;
-      for (int64_t i = from; i < to; i += by) next.push_back(value.items()[i]);
-      return true;
+      case Step::Kind::Slice:
+        return slice(step, value, rest, found);
     }
+    return false;
   }
-  return false;
-}
 
-bool walk(const Path& path, const Value& root, std::vector<Value>& found) {
-  std::vector<Value> current{root};
-  for (const Step& step : path) {
-    std::vector<Value> next;
-    for (const Value& value : current) {
-      if (!take(step, value, next)) return false;
-    }
-    current = std::move(next);
+ private:
+  static constexpr size_t kVisits = 10'000, kVisitsPerNode = 64;
+
+  bool visit() {
+    if (++visits_ <= most_visits_) return true;
+    if (most_visits_ == kVisits) most_visits_ = std::max(kVisits + 1, kVisitsPerNode * count_nodes(root_));
+    exhausted_ = visits_ > most_visits_;
+    return !exhausted_;
   }
-  found.insert(found.end(), current.begin(), current.end());
-  return true;
-}
+
+  bool member(const Value& value, std::string_view name, std::span<const Step> rest, std::vector<Value>& found) {
+    const Value* child = value.find(name);
+    return child == nullptr ? visit() : walk(rest, *child, found);
+  }
+
+  bool each(std::span<const Value> items, std::span<const Step> rest, std::vector<Value>& found) {
+    return std::all_of(items.begin(), items.end(), [&](const Value& item) { return walk(rest, item, found); });
+  }
+
+  bool descend(const Value& value, std::span<const Step> rest, std::vector<Value>& found) {
+    if (!walk(rest, value, found)) return false;
+    if (value.is_list()) {
+      return std::all_of(value.items().begin(), value.items().end(),
+                         [&](const Value& item) { return descend(item, rest, found); });
+    }
+    return !value.is_map() || std::all_of(value.members().begin(), value.members().end(),
+                                          [&](const Member& member) { return descend(member.value, rest, found); });
+  }
+
+  bool slice(const Step& step, const Value& value, std::span<const Step> rest, std::vector<Value>& found) {
+    if (!value.is_list()) return value.is_null();
+    const int64_t count = value.count();
+    const auto position = [count](int64_t index) { return index < 0 ? index + count : index; };
+    if (step.single_index) {
+      const int64_t index = position(*step.from);
+      return index >= 0 && index < count && walk(rest, value.items()[index], found);
+    }
+    const int64_t from = step.from ? position(*step.from) : 0;
+    const int64_t to = step.to ? std::min(position(*step.to), count) : count;
+    const int64_t by = step.step.value_or(1);
+    if (by <= 0 || from < 0) return false;
+    // Without overflow if `by` is very large.
+    for (int64_t i = from; i < to; i = by < to - i ? i + by : to) {
+      if (!walk(rest, value.items()[i], found)) return false;
+    }
+    return true;
+  }
+
+  bool matches(const Filter& filter, const Value& item) {
+    // Two are enough to see that it is not a single one.
+    const size_t most = std::exchange(most_found_, 2);
+    const auto resolve = [&](const Operand& operand) {
+      std::vector<Value> out;
+      if (operand.literal) {
+        out.push_back(*operand.literal);
+      } else if (!walk(operand.path, item, out)) {
+        out.clear();
+      }
+      return out;
+    };
+    const std::vector<Value> left = resolve(filter.left);
+    const std::vector<Value> right = filter.op.empty() ? std::vector<Value>() : resolve(filter.right);
+    most_found_ = most;
+    if (filter.op.empty()) return !left.empty();
+    return left.size() == 1 && right.size() == 1 && compare(left[0], filter.op, right[0]);
+  }
+
+  const Value& root_;
+  size_t most_found_;
+  size_t visits_ = 0, most_visits_ = kVisits;
+  bool exhausted_ = false;
+};
 
 }  // namespace
 
@@ -339,9 +389,9 @@ Result<Unit> check_json_path(std::string_view path) {
   return Unit{};
 }
 
-bool evaluate_json_path(std::string_view path, const Value& root, std::vector<Value>& found) {
+bool evaluate_json_path(std::string_view path, const Value& root, std::vector<Value>& found, size_t most_found) {
   Result<Path> parsed = Parser(path).parse();
-  return parsed && walk(*parsed, root, found);
+  return parsed && Walker(root, most_found).walk(*parsed, root, found);
 }
 
 std::string json_path_text(const std::vector<Value>& found) {

@@ -29,7 +29,7 @@ constexpr types::Column kDefaultCustomColumns[] = {
 // A cell of a custom resource. Null if the value's type differs from the column's; a string column prints anything.
 Value custom_cell(Arena& arena, const types::Column& column, const Value& object, UnixTime now) {
   std::vector<Value> found;
-  if (!evaluate_json_path(column.json_path, object, found) || found.empty()) return Value::null();
+  if (!evaluate_json_path(column.json_path, object, found, 1) || found.empty()) return Value::null();
   const Value& value = found.front();
   if (column.type == "string") return Value::string(arena, json_path_text({value}));
   if (column.type == "integer") {

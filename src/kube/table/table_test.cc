@@ -128,6 +128,33 @@ struct PathCase {
   const char* want;  // Null if it fails.
 };
 
+// A path can select each value of an object very often.
+TEST(JsonPathTest, FailsIfItSelectsValuesTooOften) {
+  std::string text = "1", twice, recursive = "$";
+  for (int i = 0; i < 60; ++i) {
+    text = R"({"a":)" + text + "}";
+    twice += "['a','a']";
+  }
+  for (int i = 0; i < 6; ++i) recursive += "..*";
+  Arena arena;
+  const auto root = codec::decode_json(arena, text);
+  ASSERT_TRUE(root);
+  for (const std::string& path : {twice, recursive}) {
+    std::vector<Value> found;
+    EXPECT_FALSE(evaluate_json_path(path, *root, found)) << path;
+    EXPECT_LT(found.size(), 20'000u);
+  }
+  std::vector<Value> found;
+  EXPECT_TRUE(evaluate_json_path("$..*", *root, found, 1));
+  EXPECT_EQ(found.size(), 1u);
+}
+
+TEST(JsonPathTest, FiltersAreNotNestedWithoutLimit) {
+  std::string path = ".a";
+  for (int i = 0; i < 100'000; ++i) path += "[?(@";
+  EXPECT_FALSE(check_json_path(path));
+}
+
 TEST(JsonPathTest, SelectsTheSameValuesAsClientGo) {
   const PathCase kPaths[] = {
       {".a.b", "1"},
@@ -146,6 +173,9 @@ TEST(JsonPathTest, SelectsTheSameValuesAsClientGo) {
       {".a.missing", ""},
       {".list[", nullptr},
       {".list[?(@.n=='x'].v", nullptr},
+      {".a['b','b']", "1 1"},
+      {".list..*.n", "x y"},
+      {".list[0:2:9223372036854775807].n", "x"},
   };
   Arena arena;
   const auto root = codec::decode_json(
