@@ -31,6 +31,7 @@
 #include "codec/protobuf_wire.h"
 #include "codec/quantity.h"
 #include "codec/sink.h"
+#include "codec/text.h"
 
 namespace holdfast::codec {
 
@@ -607,7 +608,8 @@ bool ProtobufReader<Out>::raw(std::string_view message, bool pointer) {
   JsonIgnore nobody;
   if (!JsonParser(parts.bytes, nobody).parse_document())
     return fail(parts.bytes.data(), "the embedded value is not JSON");
-  out_.raw(parts.bytes);
+  // Bytes that are not UTF-8 are JSON to Go, which stores them. In a response they would make all of it unreadable.
+  out_.raw(is_valid_utf8(parts.bytes) ? parts.bytes : arena_.copy(replace_invalid_utf8(parts.bytes)));
   return true;
 }
 

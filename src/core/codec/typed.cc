@@ -541,7 +541,7 @@ bool Typer::raw(const Type& type, const Value& in, Value& out) {
   // RawExtension keeps the sender's bytes; apiextensions JSON is decoded and encoded again, which sorts it.
   if (type.name == "runtime.RawExtension") {
     if (const std::string_view text = source_text(); !text.empty()) {
-      out = Value::raw(text);
+      out = Value::raw(is_valid_utf8(text) ? text : arena_.copy(replace_invalid_utf8(text)));
       return true;
     }
   }

@@ -14,15 +14,13 @@ namespace {
 
 constexpr size_t kWidth = 80;  // Longer lines are folded at the next space.
 constexpr size_t kLongestSimpleKey = 128;
-constexpr size_t kLongestJsonKey = 1022;  // Maximum length in characters of a key's JSON text that go-yaml accepts.
 constexpr int kIndent = 2;
 
 // --- How go-yaml reads the object's JSON text, before writing anything ---
-
-// JSON leaves these raw, and YAML rejects them.
-bool is_rejected_by_yaml(uint32_t rune) {
-  return rune == 0x7f || (rune >= 0x80 && rune < 0xa0 && rune != 0x85) || rune == 0xfffe || rune == 0xffff;
-}
+//
+// Where it cannot, because JSON leaves control characters raw that YAML rejects, or because a key is long or has a line
+// break, Kubernetes fails: one such object makes all lists with it fail. Here the YAML that is written escapes the
+// characters, and marks the keys.
 
 // A raw NEL inside a quoted text is a line break: together with surrounding spaces it is folded into a space, and each
 // further one becomes a newline.
@@ -50,13 +48,6 @@ std::string fold_next_lines(std::string_view text) {
     out += breaks == 1 ? std::string(" ") : std::string(breaks - 1, '\n');
   }
   return out;
-}
-
-// Length of the text in JSON in characters, without the quotes.
-size_t json_length(std::string_view text) {
-  const std::string json = encode_json_string(text);
-  return static_cast<size_t>(std::count_if(json.begin(), json.end(), [](char c) { return (c & '\xc0') != '\x80'; })) -
-         2;
 }
 
 // --- go-yaml's natural order of keys ---
@@ -221,7 +212,8 @@ class Writer {
   void text(std::string_view text, bool simple_key);
   void word(std::string_view text);
   void number(double number);
-  std::string_view checked(std::string_view text, std::string& changed);
+  enum class LineBreaks : uint8_t { Folded, Kept };
+  std::string_view checked(std::string_view text, std::string& changed, LineBreaks breaks = LineBreaks::Folded);
 
   Style style_of(std::string_view text, const Allowed& allowed, bool simple_key);
   void plain(std::string_view text, bool may_fold);
@@ -265,9 +257,6 @@ class Writer {
     put_rune(text, at);
     column_ = 0;
   }
-  void fail(std::string problem) {
-    if (problem_.empty()) problem_ = "yaml: " + std::move(problem);
-  }
 
   std::string& out_;
   const Raw raw_;
@@ -298,6 +287,7 @@ void Writer::node(const Value& value, bool in_map) {
       // The raw text is part of the JSON response, and read as YAML along with it.
       Result<Value> read =
           raw_ == Raw::Visible ? decode_json(arena_, value.raw_json()) : decode_yaml(arena_, value.raw_json());
+      if (!read) read = decode_json(arena_, value.raw_json());  // With control characters.
       if (read) return node(*read, in_map);
       if (problem_.empty()) problem_ = read.error().message;
       return word("null");
@@ -331,7 +321,7 @@ void Writer::step() {
 }
 
 // The text as read by go-yaml from the JSON.
-std::string_view Writer::checked(std::string_view text, std::string& changed) {
+std::string_view Writer::checked(std::string_view text, std::string& changed, LineBreaks breaks) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0 && c != 0x7f; }))
     return text;
   bool has_nel = false;
@@ -340,12 +330,10 @@ std::string_view Writer::checked(std::string_view text, std::string& changed) {
     const Rune rune = decode_rune(text, at);
     invalid |= !rune.valid;
     has_nel |= rune.valid && rune.value == 0x85;
-    if (raw_ == Raw::AsGo && rune.valid && is_rejected_by_yaml(rune.value)) fail("control characters are not allowed");
     at += rune.length;
   }
   if (invalid) text = changed = replace_invalid_utf8(text);
-  if (raw_ == Raw::Visible) return text;
-  if (has_nel) text = changed = fold_next_lines(text);
+  if (has_nel && raw_ == Raw::AsGo && breaks == LineBreaks::Folded) text = changed = fold_next_lines(text);
   return text;
 }
 
@@ -363,13 +351,8 @@ void Writer::open_map(std::span<const Member> members) {
 }
 
 void Writer::key(std::string_view key_text) {
-  // A key must be on one line, and a raw NEL ends the line.
-  if (raw_ == Raw::AsGo && ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
-                            key_text.find("\xc2\x85") != std::string_view::npos)) {
-    fail("did not find expected ',' or '}'");
-  }
   std::string changed;
-  const std::string_view name = checked(key_text, changed);
+  const std::string_view name = checked(key_text, changed, LineBreaks::Kept);
   if (name.size() <= kLongestSimpleKey && !analyse(name, raw_).multiline) {
     text(name, true);
     return indicator(":", false, false, false);

@@ -457,6 +457,16 @@ TEST(VerbsTest, CustomResourceIsServedOnceItsDefinitionIsCreated) {
   EXPECT_EQ(names(server.call("GET", widgets)), std::vector<std::string>{"w"});
 }
 
+// Go stores whatever its JSON decoder skips. In a response such bytes would make a whole list unreadable.
+TEST(VerbsTest, RawDataThatIsNotUtf8IsReplaced) {
+  InProcess server;
+  const char* revisions = "/apis/apps/v1/namespaces/default/controllerrevisions";
+  const Answer made =
+      server.call("POST", revisions, "{\"metadata\":{\"name\":\"r\"},\"revision\":1,\"data\":{\"a\":\"\xff\"}}");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(server.call("GET", revisions).body.find('\xff'), std::string::npos);
+}
+
 TEST(VerbsTest, StoreFailureIsReportedAndRecovered) {
   InProcess server;
   server.with_store([](store::MemoryStore& store) {
