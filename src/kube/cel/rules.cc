@@ -1,8 +1,12 @@
 // x-kubernetes-validations: compiles the rules of a schema and runs them on an object.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/error_budget.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "cel/types.h"
@@ -326,17 +330,61 @@ struct Correlation {
   bool enabled = false;
   const Value* parent_value = nullptr;
   const Value* parent_old = nullptr;
+  std::optional<bool>* parent_same = nullptr;  // Whether these two are equal, once known.
 
   bool unchanged() const {
     if (!enabled) return false;
     if (old != nullptr) return holdfast::equal(*value, *old);
-    return parent_old != nullptr && holdfast::equal(*parent_value, *parent_old);
+    if (parent_old == nullptr) return false;
+    if (!*parent_same) *parent_same = holdfast::equal(*parent_value, *parent_old);
+    return **parent_same;
   }
-  // A part without a counterpart uses its nearest ancestor's.
-  Correlation inner(const Value& child, const Value* old_child) const {
+  // A part without a counterpart uses its nearest ancestor's. `same` is shared by all parts of this one.
+  Correlation inner(const Value& child, const Value* old_child, std::optional<bool>& same) const {
     if (!enabled || old == nullptr) return *this;
-    return {&child, old_child, true, value, old};
+    return {&child, old_child, true, value, old, &same};
   }
+};
+
+// The items of a list by their keys. Only keyed lists have counterparts.
+class Counterparts {
+ public:
+  Counterparts(const Decl& decl, std::span<const Value> items) : keys_(decl.list_keys) {
+    if (decl.list_kind != Decl::ListKind::Keyed || keys_.empty()) return;
+    for (const Value& item : items) {
+      if (const std::optional<uint64_t> hash = hash_of(item)) by_hash_[*hash].push_back(&item);
+    }
+  }
+  // The first item with the same keys, or null.
+  const Value* find(const Value& item) const {
+    if (by_hash_.empty()) return nullptr;
+    const std::optional<uint64_t> hash = hash_of(item);
+    const auto found = hash ? by_hash_.find(*hash) : by_hash_.end();
+    if (found == by_hash_.end()) return nullptr;
+    for (const Value* other : found->second) {
+      const bool same = std::all_of(keys_.begin(), keys_.end(), [&](std::string_view key) {
+        return holdfast::equal(*item.find(key), *other->find(key));
+      });
+      if (same) return other;
+    }
+    return nullptr;
+  }
+
+ private:
+  // nullopt if a key is missing or not a scalar.
+  std::optional<uint64_t> hash_of(const Value& item) const {
+    if (!item.is_map()) return std::nullopt;
+    uint64_t hash = 0;
+    for (const std::string_view key : keys_) {
+      const Value* value = item.find(key);
+      if (value == nullptr || !value->is_scalar()) return std::nullopt;
+      hash = hash_combine(hash, holdfast::hash(*value));
+    }
+    return hash;
+  }
+
+  const std::span<const std::string_view> keys_;
+  std::unordered_map<uint64_t, std::vector<const Value*>> by_hash_;
 };
 
 class Runner {
@@ -362,35 +410,34 @@ class Runner {
     }
   }
 
-  std::vector<Failure> failures;
+  // All failures; the last one stands for those left out, if there are any.
+  std::vector<Failure> take_failures() {
+    if (room_.left_out() > 0) {
+      Failure others;
+      others.path = "<nil>";
+      others.detail = left_out_text(room_.left_out());
+      failures_.push_back(std::move(others));
+    }
+    return std::move(failures_);
+  }
 
  private:
   void list(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
             const Correlation& correlation) {
     const auto items = value.items();
     const std::span<const Value> before = old != nullptr && old->is_list() ? old->items() : std::span<const Value>{};
+    const Counterparts counterparts(*node.decl, before);
+    std::optional<bool> same;
     for (size_t i = 0; i < items.size() && budget_ >= 0; ++i) {
-      const Value* old_item = correlated(*node.decl, before, items[i]);
-      run(*node.items, items[i], old_item, {&at, {}, static_cast<int64_t>(i)}, correlation.inner(items[i], old_item));
+      const Value* old_item = counterparts.find(items[i]);
+      run(*node.items, items[i], old_item, {&at, {}, static_cast<int64_t>(i)},
+          correlation.inner(items[i], old_item, same));
     }
-  }
-  // The item with the same keys; only keyed lists can be correlated.
-  static const Value* correlated(const Decl& decl, std::span<const Value> before, const Value& item) {
-    if (decl.list_kind != Decl::ListKind::Keyed || decl.list_keys.empty() || !item.is_map()) return nullptr;
-    for (const Value& old : before) {
-      if (!old.is_map()) continue;
-      const bool same = std::all_of(decl.list_keys.begin(), decl.list_keys.end(), [&](std::string_view key) {
-        const Value* a = item.find(key);
-        const Value* b = old.find(key);
-        return a != nullptr && b != nullptr && a->is_scalar() && holdfast::equal(*a, *b);
-      });
-      if (same) return &old;
-    }
-    return nullptr;
   }
 
   void map(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
            const Correlation& correlation) {
+    std::optional<bool> same;
     for (const Member& member : value.members()) {
       const Value* before = old != nullptr && old->is_map() ? old->find(member.key) : nullptr;
       const SchemaRules::Node* child = node.additional.get();
@@ -400,19 +447,24 @@ class Runner {
         if (found != node.properties.end()) child = found->second.get();
       }
       if (child == nullptr) continue;
-      run(*child, member.value, before, {&at, member.key, -1, key}, correlation.inner(member.value, before));
+      run(*child, member.value, before, {&at, member.key, -1, key}, correlation.inner(member.value, before, same));
       if (budget_ < 0) return;
     }
   }
 
-  Failure& add(const SchemaRules::Node& node, const Path& at, std::string detail) {
+  void push(Failure failure) {
+    (failure.ratcheted ? ratcheted_room_ : room_).took(failure.path.size() + failure.detail.size());
+    failures_.push_back(std::move(failure));
+  }
+
+  void add(const SchemaRules::Node& node, const Path& at, std::string detail) {
+    if (!room_.admits()) return;
     Failure failure;
     failure.path = at.text();
     if (failure.path.empty()) failure.path = "<nil>";
     failure.type = std::string(node.decl->schema_type);
     failure.detail = std::move(detail);
-    failures.push_back(std::move(failure));
-    return failures.back();
+    push(std::move(failure));
   }
 
   void expressions(const SchemaRules::Node& node, const Value& value, const Value* old, const Path& at,
@@ -484,12 +536,14 @@ class Runner {
 
   bool broken(const SchemaRules::Node& node, const CompiledRule& rule, const Value& value, const Val& self,
               const std::optional<Val>& old_self, const Path& at, const Correlation& correlation) {
+    const bool ratcheted = !rule.uses_old_self && correlation.unchanged();
+    if (!(ratcheted ? ratcheted_room_ : room_).admits()) return true;
     Failure failure;
     failure.path = at.text();
     if (!rule.field_path.empty())
       failure.path += (failure.path.empty() || rule.field_path[0] == '[' ? "" : ".") + rule.field_path;
     if (failure.path.empty()) failure.path = "<nil>";
-    failure.ratcheted = !rule.uses_old_self && correlation.unchanged();
+    failure.ratcheted = ratcheted;
     std::string detail;
     if (rule.message != nullptr) {
       std::string problem;
@@ -497,7 +551,7 @@ class Runner {
       if (!problem.empty()) {
         failure.type = std::string(node.decl->schema_type);
         failure.detail = std::move(problem);
-        failures.push_back(std::move(failure));
+        push(std::move(failure));
         budget_ = -1;
         return false;
       }
@@ -513,7 +567,7 @@ class Runner {
                    : reason == "FieldValueDuplicate" ? Failure::Kind::Duplicate
                                                      : Failure::Kind::Invalid;
     if (node.decl->schema_type != "object" && node.decl->schema_type != "array") failure.value = &value;
-    failures.push_back(std::move(failure));
+    push(std::move(failure));
     return true;
   }
 
@@ -544,6 +598,9 @@ class Runner {
 
   Arena& arena_;
   int64_t& budget_;
+  std::vector<Failure> failures_;
+  // Apart, so that warnings do not take the place of errors.
+  ErrorBudget room_, ratcheted_room_;
 };
 
 }  // namespace
@@ -569,7 +626,7 @@ std::vector<SchemaRules::Failure> SchemaRules::validate(Arena& arena, const Valu
   Correlation correlation;
   if (ratchet && old != nullptr) correlation = {&object, old, true, nullptr, nullptr};
   runner.run(*state_->root, object, old, Path{}, correlation);
-  return std::move(runner.failures);
+  return runner.take_failures();
 }
 
 }  // namespace holdfast::cel

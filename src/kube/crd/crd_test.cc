@@ -114,6 +114,17 @@ TEST_F(CrdTest, RulesAreEvaluatedOnObjects) {
   EXPECT_EQ(object_problem(schema, R"({"n":3,"m":2})", R"({"n":3,"m":2})"), "");
 }
 
+TEST_F(CrdTest, FailuresOfARuleBeyondALimitAreCounted) {
+  const std::string schema = R"({"type":"object","properties":{"n":{"type":"array","items":{"type":"integer",)"
+                             R"("x-kubernetes-validations":[{"rule":"false","message":")" +
+                             std::string(1000, 'm') + R"("}]}}}})";
+  std::string items = "1";
+  for (int i = 0; i < 20'000; ++i) items += ",1";
+  const std::string problem = object_problem(schema, R"({"n":[)" + items + "]}");
+  EXPECT_LT(problem.size(), 4u << 20);
+  EXPECT_NE(problem.find(" more errors"), std::string::npos);
+}
+
 TEST_F(CrdTest, RuleFailingOnUnchangedValueWarns) {
   const auto made = Definition::make(definition(
       R"({"type":"object","properties":{"spec":{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer",)"
