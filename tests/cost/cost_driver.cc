@@ -21,6 +21,7 @@
 #include "ownership/ownership.h"
 #include "patch/patch.h"
 #include "rbac/rbac.h"
+#include "request/negotiate.h"
 #include "schema/schema.h"
 #include "types/types.h"
 
@@ -460,6 +461,50 @@ const std::map<std::string, Work>& cases() {
              listed(n, [](size_t i) { return "{\"key\":" + quoted("k" + number(i)) + ",\"operator\":\"Exists\"}"; }) +
              "],\"schedulingGates\":[" +
              listed(n, [](size_t i) { return "{\"name\":" + quoted("g" + number(i)) + "}"; }) + "]");
+       }},
+      {"pod, files of a volume with one path",
+       [](size_t n) {
+         validate_pod(
+             R"("containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","configMap":{"name":"c","items":[)" +
+             listed(n, [](size_t) { return std::string(R"({"key":"k","path":"p"})"); }) + "]}}]");
+       }},
+      {"pod, files of a volume below each other",
+       [](size_t n) {
+         validate_pod(
+             R"("containers":[{"name":"c","image":"i"}],"volumes":[{"name":"v","configMap":{"name":"c","items":[)" +
+             listed(
+                 n,
+                 [](size_t i) { return R"({"key":"k","path":)" + quoted(i % 2 == 0 ? "p" : "q/" + number(i)) + "}"; }) +
+             "]}}]");
+       }},
+      {"pod, topology spread constraints",
+       [](size_t n) {
+         validate_pod(R"("containers":[{"name":"c","image":"i"}],"topologySpreadConstraints":[)" +
+                      listed(n,
+                             [](size_t i) {
+                               return R"({"maxSkew":1,"whenUnsatisfiable":"DoNotSchedule","topologyKey":)" +
+                                      quoted("k" + number(i)) + R"(,"labelSelector":{"matchLabels":{"a":"b"}}})";
+                             }) +
+                      "]");
+       }},
+      {"Accept, quotes without an end",
+       [](size_t n) {
+         std::string header = "a/b;x=\"";
+         for (size_t i = 0; i < n; ++i) header += "\\\";";
+         (void)request::parse_accept(header);
+         (void)request::check_accept_route(header, true, Gates());
+       }},
+      {"Accept, different parameters",
+       [](size_t n) {
+         std::string header = "a/b";
+         for (size_t i = 0; i < n; ++i) header += ";p" + number(i) + "=1";
+         (void)request::parse_accept(header);
+       }},
+      {"secret, texts",
+       [](size_t n) {
+         validate("", "v1", "Secret",
+                  R"({"metadata":{"name":"s","namespace":"n"},"data":{"k0":"eA=="},"stringData":{)" +
+                      listed(n, [](size_t i) { return quoted("k" + number(i)) + R"(:"x")"; }) + "}}");
        }},
       {"service, node ports",
        [](size_t n) {

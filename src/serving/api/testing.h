@@ -78,11 +78,7 @@ class InProcess {
     request.headers = {{"accept", "application/json"}, {"user-agent", "test/1"}};
     if (!body.empty()) request.headers.emplace_back("content-type", std::move(content_type));
     request.body = std::move(body);
-    Result<net::ClientResponse> response =
-        block_on(loops_.at(0),
-                 net::call_handler(
-                     loops_.at(0), [this](net::Request& asked, net::Response& answer) { return serve(asked, answer); },
-                     std::move(request)));
+    Result<net::ClientResponse> response = send(std::move(request));
     Answer answer;
     EXPECT_TRUE(response.ok());
     if (!response) return answer;
@@ -91,6 +87,15 @@ class InProcess {
     answer.headers = std::move(response->headers);
     if (Result<Value> json = codec::decode_json(*answer.arena, answer.body)) answer.json = *json;
     return answer;
+  }
+
+  // Any request, for example with other headers; the response as it was received.
+  Result<net::ClientResponse> send(net::ClientRequest request) {
+    return block_on(
+        loops_.at(0),
+        net::call_handler(
+            loops_.at(0), [this](net::Request& asked, net::Response& answer) { return serve(asked, answer); },
+            std::move(request)));
   }
 
   // Runs `work` with the store on the loop; the store may not be used from any other thread.
