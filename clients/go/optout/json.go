@@ -203,7 +203,10 @@ func (s *jsonScanner) scan(b []byte, r int) (int, int, error) {
 				s.state = jsonBroken
 			}
 		case jsonBroken:
-			s.dropping = false
+			if s.dropping {
+				s.dropping = false
+				from = r // The dropped member may have been in earlier pieces.
+			}
 			hold = -1
 			r = len(b)
 		}

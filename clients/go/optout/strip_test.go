@@ -57,6 +57,9 @@ func without(value any, path []string) any {
 
 // withoutAll removes the fields from an object, or whatever a response of this shape contains.
 func withoutAll(value any, fields []string, what shape, table bool) any {
+	if items, ok := value.([]any); ok {
+		return each(items, func(v any) any { return withoutAll(v, fields, what, table) })
+	}
 	root, ok := value.(map[string]any)
 	if !ok {
 		return value
