@@ -973,7 +973,7 @@ class LimitsTest(Own):
 
     def limits(self):
         limits = {}
-        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", "".join((self.SOURCE / "core/base" / header).read_text() for header in ("limits.h", "call_limits.h")), re.M):
+        for name, value in re.findall(r"^inline constexpr \w+ k(\w+) = ([^;]+);", "".join((self.SOURCE / "core/base" / header).read_text() for header in ("limits.h", "call_limits.h", "reservation.h")), re.M):
             value = re.sub(r"size_t\{(\d+)\}", r"\1", value.replace("'", ""))
             limits[name] = eval(re.sub(r"k(\w+)", lambda found: str(limits[found.group(1)]), value))  # pylint: disable=eval-used
         self.assertGreater(len(limits), 10)
@@ -1046,6 +1046,53 @@ class LimitsTest(Own):
     def check_proxied_body_bytes(self, count):
         for size, code in ((count, 200), (count + 1, 413)):
             self.assertEqual(self.users.admin("POST", "/apis/long.example.com/v1/things", "[" + " " * (size - 2) + "]").code, code)
+
+    def check_all_proxied_bytes(self, count):
+        # Uploads that do not end; each counts twice.
+        context = ssl.create_default_context(cafile=str(self.users.pki / "ca.crt"))
+        each = (16 << 20) - 4096
+        with contextlib.ExitStack() as open_uploads:
+            streams = []
+            for _ in range(count // (2 * each)):
+                plain = open_uploads.enter_context(socket.create_connection((self.users.host, self.users.port), timeout=30))
+                stream = open_uploads.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1"))
+                stream.sendall(f"POST /apis/long.example.com/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {access_helper.ADMIN}\r\n"
+                               f"Content-Length: {each + 1000}\r\n\r\n".encode())
+                stream.sendall(b" " * each)
+                streams.append(stream)
+            counted = lambda: float(re.search(r"^holdfast_request_memory_bytes (\S+)$", self.users.admin("GET", "/metrics").text, re.M).group(1))
+            self.users.when(lambda: counted() >= 2 * each * len(streams))
+            refused = self.users.admin("POST", "/apis/long.example.com/v1/things", "[" + " " * each + "]")
+            self.assertEqual(refused.code, 429, refused.text)
+            self.assertEqual(self.users.admin("GET", "/apis/long.example.com/v1/answers").code, 200)
+        self.users.when(lambda: counted() < each)
+
+    @contextlib.contextmanager
+    def watching(self, selector):
+        """-> the code of a watch with this label selector, which stays open."""
+        connection = self.users.connect()
+        connection.request("GET", "/api/v1/namespaces/mine/configmaps?watch=1&labelSelector=" + selector, headers={"Authorization": "Bearer " + access_helper.ADMIN})
+        yield connection.getresponse().status
+        connection.close()
+
+    def check_watch_selector_bytes(self, count):
+        with self.watching(",".join(["a"] * (count // 75))) as code:
+            self.assertEqual(code, 413)
+
+    def check_all_watch_selector_bytes(self, count):
+        each = 120_000
+        selector = "a%20in%20(" + ",".join(f"{i:x}" for i in range(each)) + ")"
+        with contextlib.ExitStack() as watches:
+            codes = [watches.enter_context(self.watching(selector)) for _ in range(count // (2 * 32 * each) + 1)]
+            self.assertEqual(codes[0], 200)
+            self.assertEqual(codes[-1], 429)
+            # Ordinary selectors do not count.
+            self.assertEqual(watches.enter_context(self.watching("app%20in%20(a,b,c)")), 200)
+            self.assertEqual(self.users.admin("GET", "/api/v1/namespaces/mine/configmaps?labelSelector=" + selector).code, 200)
+
+    def check_small_selector_bytes(self, count):
+        # check_all_watch_selector_bytes opens a watch with a selector of this size.
+        self.assertLess(count, 64 << 10)
 
     def check_aggregated_document_bytes(self, count):
         document = {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {"/apis/long.example.com/v1/": {"get": {

@@ -20,13 +20,14 @@
 #include "api/api.h"
 #include "auth/auth.h"
 #include "base/api_error.h"
+#include "base/fair_pool.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/process.h"
+#include "base/reservation.h"
 #include "base/strings.h"
 #include "base/task_group.h"
-#include "base/thread_pool.h"
 #include "base/url.h"
 #include "controllers/controllers.h"
 #include "net/net.h"
@@ -280,7 +281,7 @@ struct Server::State {
   std::unique_ptr<ownership::Pool> pool;
   std::unique_ptr<auth::Authorizer> authorizer;  // Null selects the API's own RBAC.
   std::unique_ptr<net::Loops> loops;
-  std::unique_ptr<ThreadPool> background;
+  std::unique_ptr<FairPool> background;
   std::unique_ptr<signer::ExternalSigner> signer;  // Null: tokens are signed and verified with keys of this server.
   std::unique_ptr<store::Store> store;
   std::unique_ptr<api::Api> api;
@@ -662,8 +663,10 @@ void Server::State::add_metrics() {
   stat("holdfast_protocol_errors_total", "Malformed requests, floods and stalled peers.", "counter",
        &Stats::protocol_errors);
   stat("holdfast_received_bytes_total", "Bytes from clients, as on the wire.", "counter", &Stats::bytes_received);
-  metrics.computed("holdfast_request_memory_bytes", "Memory of the requests under way.", "gauge",
-                   [this] { return api ? static_cast<double>(api->request_memory().taken_bytes()) : 0; });
+  metrics.computed("holdfast_request_memory_bytes", "Memory of the requests under way.", "gauge", [this] {
+    const size_t bytes = proxied_bodies().taken_bytes() + watch_selectors().taken_bytes();
+    return static_cast<double>(bytes + (api ? api->request_memory().taken_bytes() : 0));
+  });
   stat("holdfast_sent_bytes_total", "Bytes to clients, as on the wire.", "counter", &Stats::bytes_sent);
 }
 
@@ -1054,7 +1057,9 @@ Result<Unit> Server::State::bind() {
   net_options.max_unauthenticated_connections = options.max_unauthenticated_connections;
   net_options.max_unauthenticated_connections_per_address = options.max_unauthenticated_connections_per_address;
   loops = std::make_unique<net::Loops>(options.threads);
-  background = std::make_unique<ThreadPool>(2);
+  // More threads than the loops have, which the operating system lets run beside each other: what takes long delays the
+  // rest instead of blocking it.
+  background = std::make_unique<FairPool>(std::max<size_t>(4, options.threads));
   add_loop_metrics();
   const net::Handler handler = [this](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);

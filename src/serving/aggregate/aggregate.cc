@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/reservation.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "base/url.h"
@@ -508,6 +509,26 @@ Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, 
 
 // --- Proxying --------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Counts what arrives, so that unfinished uploads are limited too.
+Task<Result<std::string>> read_proxied_body(net::Request& request, Reservation& memory) {
+  std::string body;
+  while (true) {
+    Result<std::string> piece = co_await request.read_some();
+    if (!piece) co_return piece.take_error();
+    if (piece->empty()) co_return body;
+    if (body.size() + piece->size() > limits::kProxiedBodyBytes) {
+      co_return Error{Reason::RequestEntityTooLarge, "Request body is larger than the limit of " +
+                                                         std::to_string(limits::kProxiedBodyBytes) + " bytes"};
+    }
+    memory.grow(2 * piece->size());  // The outgoing request contains it once more.
+    body += *piece;
+  }
+}
+
+}  // namespace
+
 Task<bool> Aggregation::proxied(call::Call& call) {
   const RemoteApisRef all = remotes();
   if (all == nullptr) co_return false;
@@ -527,7 +548,8 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   Result<webhook::Address> address =
       parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
   if (!address) co_return send_plain(call, 503, "service unavailable");
-  Result<std::string> body = co_await call.request.read_body(limits::kProxiedBodyBytes);
+  Reservation memory(proxied_bodies());
+  Result<std::string> body = co_await read_proxied_body(call.request, memory);
   if (!body) co_return respond_error(call, body.error());
 
   net::ClientRequest forwarded;

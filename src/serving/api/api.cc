@@ -7,6 +7,7 @@
 
 #include "aggregate/aggregate.h"
 #include "api/ownership_report.h"
+#include "base/fair_pool.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "base/task_group.h"
@@ -20,6 +21,9 @@ namespace {
 
 // How often caches check the clock: bookmarks are due within seconds, waits for a revision within tenths of a second.
 constexpr std::chrono::milliseconds kTickInterval{100};
+
+// Requests with bodies of this size may take long enough that they must not take all background threads.
+constexpr size_t kLargeBytes = 512 << 10;
 
 constexpr std::string_view kWebhookGroup = "admissionregistration.k8s.io";
 
@@ -148,6 +152,7 @@ struct Api::State {
   const own_calls::Handler own;
   ArenaBudget request_memory{limits::kRequestBytes, limits::kAllRequestsBytes};
   const call::CallDependencies surroundings;
+  FairPool* const fair = dynamic_cast<FairPool*>(deps.background);  // Null if the executor is of another kind.
   Builtin builtin;
   resource::Registry registry;
   const std::unique_ptr<const access::RbacAuthorizer> rbac;  // Null if another authorizer was given.
@@ -243,6 +248,17 @@ void Api::State::tick() {
   aggregation.tick();
   ticker.start(kTickInterval, [this] { tick(); });
 }
+
+namespace {
+
+FairPool::Size size_of(const net::Request& request) {
+  if (request.method == "GET" || request.method == "DELETE") return FairPool::Size::Small;
+  // Without a length, the body may be of any size.
+  const std::optional<uint64_t> bytes = parse_number<uint64_t>(request.headers.get("content-length"));
+  return bytes.value_or(kLargeBytes) < kLargeBytes ? FairPool::Size::Small : FairPool::Size::Large;
+}
+
+}  // namespace
 
 Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(*this, dependencies, std::move(options))) {
@@ -350,8 +366,11 @@ Task<void> Api::handle_own(net::Request& request, net::Response& response, auth:
 
 Task<void> Api::handle(const request::RequestInfo& info, net::Request& request, net::Response& response,
                        auth::UserRef user, call::Recording* recording) {
-  call::Call call(state_->surroundings, info, state_->registry.snapshot(), request, response, std::move(user),
-                  recording);
+  // The request's own place in the background: it must not wait for all the work of other users.
+  call::CallDependencies around = state_->surroundings;
+  std::optional<FairPool::Lane> lane;
+  if (state_->fair != nullptr) around.background = &lane.emplace(*state_->fair, user->name, size_of(request));
+  call::Call call(around, info, state_->registry.snapshot(), request, response, std::move(user), recording);
   std::exception_ptr failure;
   try {
     co_await verbs::serve(call, state_->verbs);

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/api_error.h"
+#include "base/reservation.h"
 #include "base/strings.h"
 #include "custom/conversions.h"
 #include "resource/managed.h"
@@ -296,11 +297,29 @@ Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, cons
   }
 }
 
+// Roughly the memory that the parsed selectors take.
+size_t bytes_of(const request::ListQuery& query) {
+  size_t bytes = query.labels.capacity() * sizeof(query.labels[0]) + query.fields.capacity() * sizeof(query.fields[0]);
+  const auto on_heap = [](const std::string& text) { return text.capacity() > 15 ? text.capacity() : 0; };
+  for (const cache::LabelRequirement& requirement : query.labels) {
+    bytes += on_heap(requirement.key) + requirement.values.capacity() * sizeof(std::string);
+    for (const std::string& value : requirement.values) bytes += on_heap(value);
+  }
+  for (const request::FieldTerm& term : query.fields) bytes += on_heap(term.value);
+  return bytes;
+}
+
 }  // namespace
 
 Task<void> serve_watch(call::Call& call) {
   Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
+  // Kept twice for as long as the watch lasts: by the request and by the watcher.
+  Reservation selector_memory(watch_selectors());
+  if (const Result<request::ListQuery>& query = call.request_info.list(); query) {
+    const size_t bytes = 2 * (bytes_of(*query) + call.request.query.size());
+    if (bytes > limits::kSmallSelectorBytes) selector_memory.grow(bytes);
+  }
   Result<Selection> selection = resolve_selector(call);
   if (!selection) co_return respond_error(call, selection.error());
   const request::ListOptions& options = call.request_info.list()->options;
