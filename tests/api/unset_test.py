@@ -103,18 +103,18 @@ def built_in_kinds(server):
 
 def others_are_not_broken(server):
     """Unset fields of one manager never make another's apply fail, nor leave a null behind."""
-    for name, (first, second, left) in {
-        "options": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
-        "box": ({"a": "1", "b": "2"}, {"b": UNSET}, {}),
-        "ports": ([{"port": 80}, {"port": 81}], [{"port": 81, **UNSET}], []),
+    for name, (first, second) in {
+        "options": ({"a": "1", "b": "2"}, {"b": UNSET}),
+        "box": ({"a": "1", "b": "2"}, {"b": UNSET}),
+        "ports": ([{"port": 80}, {"port": 81}], [{"port": 81, **UNSET}]),
     }.items():
         object = f"others-{name}"
         apply(server, widget(object, note="n", **{name: first}), "m1")
         apply(server, widget(object, **{name: second}), "m2", force=True)
         done = apply(server, widget(object, note="n"), "m1")
-        check(done["spec"].get(name) == left, f"{name} is empty when m1 drops its entries: {done['spec']}")
+        check(name not in done["spec"], f"{name} is removed with the last field in it, whoever unset others: {done['spec']}")
         released = apply(server, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": object}}, "m2")
-        check(name not in released["spec"], f"{name} is removed with the last owner of something in it: {released['spec']}")
+        check(released["spec"] == done["spec"] and not owns(released, "m2", "spec", name), f"giving up the marker removes nothing: {released['spec']}")
     apply(server, widget("others-own", options={"a": "1", "b": "2"}, note="n"), "m1")
     done = apply(server, widget("others-own", options={"a": UNSET}, note="n"), "m1")
     check(done["spec"]["options"] == {}, f"the same manager keeps a marker and drops the rest: {done['spec']}")
@@ -124,7 +124,74 @@ def containers_of_markers(server):
     done = apply(server, widget("empty", color=UNSET), "m1")
     check(done["spec"] == {"color": "blue"}, f"a new object with only markers has its defaults: {done['spec']}")
     done = apply(server, widget("empty", options={"a": UNSET}, ports=[{"port": 80, **UNSET}], color=UNSET), "m1")
-    check(done["spec"] == {"color": "blue", "options": {}, "ports": []}, f"containers with only markers exist, empty: {done['spec']}")
+    check(done["spec"] == {"color": "blue"}, f"containers with only markers are not made: {done['spec']}")
+    check(owns(done, "m1", "spec", "options", "a") and owns(done, "m1", "spec", "ports", 'k:{"port":80,"protocol":"TCP"}'), "what is unset in them is owned")
+    again = apply(server, widget("empty", options={"a": UNSET}, ports=[{"port": 80, **UNSET}], color=UNSET), "m1")
+    check(again["metadata"]["resourceVersion"] == done["metadata"]["resourceVersion"], "applying it again writes nothing")
+    released = apply(server, widget("empty"), "m1")
+    check(released["spec"] == {"color": "blue"}, f"giving up all markers removes nothing: {released.get('spec')}")
+    probe = {"name": "c", "livenessProbe": {"failureThreshold": UNSET}}
+    parents = deployment(**{**WHOLE_DEPLOYMENT["spec"], "strategy": {"type": "Recreate"}})
+    parents["metadata"] = {"name": "p"}
+    apply(server, parents, "m1", path=DEPLOYMENT[:-1] + "p")
+    body = deployment(strategy={"rollingUpdate": {"maxSurge": UNSET}}, template={"spec": {"containers": [probe], "os": {"name": UNSET}}})
+    body["metadata"] = {"name": "p"}
+    done = apply(server, body, "m2", path=DEPLOYMENT[:-1] + "p")
+    spec = done["spec"]["template"]["spec"]
+    check("livenessProbe" not in spec["containers"][0] and "os" not in spec and done["spec"]["strategy"] == {"type": "Recreate"}, f"no container is made for a marker: {done['spec']}")
+    check(owns(done, "m2", "spec", "strategy", "rollingUpdate", "maxSurge"), "but the absence is owned")
+
+
+def releases_leave_what_is_not_owned(server):
+    """What no manager owns beside a marker survives that the marker is given up."""
+    job = "/apis/batch/v1/namespaces/default/jobs/j"
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"metadata": {"annotations": {"injected": "1"}}, "spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}}}
+    apply(server, body, "m0", path=job)
+    whole = server.json("GET", job)
+    whole["metadata"]["managedFields"] = [entry for entry in whole["metadata"]["managedFields"] if entry["manager"] != "m0"] or [{}]
+    server.json("PUT", job + "?fieldManager=resets", whole, want=200)
+    plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": {"a": "b"}}}
+    marked = {**plain, "spec": {"template": {"metadata": {"annotations": {"x": UNSET}}}}}
+    done = apply(server, marked, "m1", path=job)
+    check(owns(done, "m1", "spec", "template", "metadata", "annotations", "x"), "the marker of an immutable template is owned")
+    released = apply(server, plain, "m1", path=job)
+    check(released["spec"]["template"]["metadata"]["annotations"] == {"injected": "1"}, f"and can be given up: {released['spec']['template']['metadata']}")
+
+
+def members_of_sets(server):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "set", "finalizers": ["x.com/a", "x.com/b"]}}
+    path = "/api/v1/namespaces/default/configmaps/set"
+    apply(server, config, "m1", path=path)
+    less = {**config, "metadata": {"name": "set", "finalizers": [{**UNSET, "value": "x.com/a"}]}}
+    apply(server, less, "m2", path=path, want=409)
+    done = apply(server, less, "m2", path=path, force=True)
+    check(done["metadata"]["finalizers"] == ["x.com/b"] and owns(done, "m2", "metadata", "finalizers", 'v:"x.com/a"'), f"one finalizer is unset: {done['metadata']}")
+
+
+def aliases(server):
+    whole = deployment(**WHOLE_DEPLOYMENT["spec"])
+    whole["metadata"] = {"name": "alias"}
+    path = DEPLOYMENT[:-1] + "alias"
+    whole["spec"]["template"]["spec"]["serviceAccountName"] = "robot"
+    done = apply(server, whole, "m1", path=path)
+    check(done["spec"]["template"]["spec"]["serviceAccount"] == "robot", "the server keeps serviceAccount and serviceAccountName in step")
+    del whole["spec"]["template"]["spec"]["serviceAccountName"]
+    for name in ("serviceAccountName", "serviceAccount"):
+        body = deployment(template={"spec": {name: UNSET}})
+        body["metadata"] = {"name": "alias"}
+        done = apply(server, body, "m2", path=path, force=True)
+        left = done["spec"]["template"]["spec"]
+        check("serviceAccount" not in left and "serviceAccountName" not in left, f"{name} is unset together with its alias: {left}")
+        again = apply(server, body, "m2", path=path)
+        check(again["metadata"]["resourceVersion"] == done["metadata"]["resourceVersion"], "again writes nothing")
+        whole["spec"]["template"]["spec"]["serviceAccountName"] = "robot"
+        apply(server, whole, "m1", path=path, force=True)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "alias"}, "stringData": {"a": "1", "b": "2"}}
+    path = "/api/v1/namespaces/default/secrets/alias"
+    apply(server, secret, "m1", path=path)
+    done = apply(server, {**secret, "stringData": {"a": UNSET, "b": "2"}}, "m1", path=path)
+    check(done["data"] == {"b": "Mg=="}, f"a key of stringData is unset in data: {done['data']}")
 
 
 def null_is_absent(server):
@@ -236,5 +303,6 @@ def cbor(value):
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (define, every_sort_of_field, parts_of_containers, sharing, defaults, mixes_with_updates, built_in_kinds, others_are_not_broken, containers_of_markers,
+                           releases_leave_what_is_not_owned, members_of_sets, aliases,
                            null_is_absent, through_scale, what_clients_can_ask, wrong_use, outside_apply, gate_off_and_on_again))
     finish()

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ownership/unions.h"
+#include "ownership/unset.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -115,7 +116,56 @@ Result<Engine::Updated> Engine::update(const Value& live, const Value& next, con
   return Updated{std::move(*reconciled), gained};
 }
 
-Result<Value> Engine::prune(const Value& merged, const Managed& managed, const ManagerEntry& last, FieldSet own) {
+// The members of `set` that are in the live object.
+FieldSet Engine::present(const InVersion& version, FieldSet set) {
+  if (!version.live) return set;
+  const FieldSet absent = vacancies(arena_, *version.view->type, *version.live, set);
+  return absent.empty() ? set : recursive_difference(arena_, set, absent);
+}
+
+// Defaults are known in the request's version only.
+Result<Value> Engine::with_defaults_in(const VersionView& view, const Value& object, const Defaults& defaults) {
+  Result<std::optional<Value>> here = convert(object, view, version_);
+  if (!here) return here.take_error();
+  if (!*here) return object;
+  Result<std::optional<Value>> there = convert(defaults(arena_, **here), version_, view);
+  if (!there) return there.take_error();
+  return *there ? **there : object;
+}
+
+// What pruning may remove of the applier's last set: not what is absent, because giving up the absence of a field
+// removes nothing, and not what the configuration unsets, because that is removed afterwards without its parents.
+Result<FieldSet> Engine::given_up(const InVersion& version, const Value& merged, const Value& base, FieldSet last,
+                                  const ApplyOptions& options) {
+  const VersionView& view = *version.view;
+  const MergeType& type = *view.type;
+  FieldSet out = present(version, last);
+  if (!options.unset.empty() && !out.empty()) {
+    FieldSet unset = options.unset;
+    if (view.api_version != version_.api_version) {
+      // Paths cannot be converted, objects can.
+      const Value without = remove(arena_, *version_.type, merged, options.unset, Emptied::Keep);
+      Result<std::optional<Value>> converted = convert(without, version_, view);
+      if (!converted) return converted.take_error();
+      unset = *converted ? compare(arena_, type, base, **converted).removed : FieldSet();
+    }
+    out = recursive_difference(arena_, out, unset);
+  }
+  // A field that was unset and got its default cannot be told from one that was set to it. If it were removed, it would
+  // come back, but in between its container could be removed with everything else in it.
+  if (options.unset_markers && options.defaults != nullptr && *options.defaults && !out.empty()) {
+    const FieldSet whole = defaulted_containers(
+        arena_, type, base, out, [&](const Value& bare) { return with_defaults_in(view, bare, *options.defaults); });
+    out = recursive_difference(arena_, out, whole);
+    out = difference(arena_, out, default_valued(arena_, type, base, out));
+  }
+  return out;
+}
+
+// Removes what the applier gave up. Only fields of the live object take part: an owned but unset field keeps no
+// container in the object, and giving it up removes none. `merged` still has the fields that the configuration unsets.
+Result<Value> Engine::prune(const Value& live, const Value& merged, const Managed& managed, const ManagerEntry& last,
+                            FieldSet own, const ApplyOptions& options) {
   if (last.fields.empty()) return merged;
   const bool one_version = last.api_version == version_.api_version &&
                            std::all_of(managed.begin(), managed.end(), [&](const ManagerEntry& entry) {
@@ -136,6 +186,11 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   }
   if (!*converted) return merged;
   const Value base = **converted;
+  Result<InVersion*> last_version = in_version(live, last.api_version);
+  if (!last_version) return last_version.take_error();
+  Result<FieldSet> released = given_up(**last_version, merged, base, last.fields, options);
+  if (!released) return released.take_error();
+  if (released->empty()) return merged;
 
   auto failed = [](Error error, std::string_view what, std::string_view version) {
     error.message = "failed to prune fields: failed add back owned items: failed to convert " + std::string(what) +
@@ -144,16 +199,15 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   };
 
   // a. Remove everything in the last set.
-  const FieldSet last_named = with_named_fields(arena_, *last_view->type, last.fields);
+  const FieldSet last_named = with_named_fields(arena_, *last_view->type, *released);
   Value pruned = remove(arena_, *last_view->type, base, last_named);
 
-  // The paths of a value in some version. An empty list has no path of its own, so a list that the applier kept only to
-  // unset items in it would never be removed; among the paths of the last set, empty lists are included.
   auto paths_in = [&](const VersionView& view, const Value& value) {
-    const FieldSet paths = with_named_fields(arena_, *view.type, to_set(arena_, *view.type, value));
-    if (view.api_version != last_view->api_version) return paths;
-    return union_of(arena_, paths, empty_lists(arena_, *view.type, value, last_named));
+    return with_named_fields(arena_, *view.type, to_set(arena_, *view.type, value));
   };
+
+  const FieldSet configured =
+      options.unset.empty() ? own : recursive_difference(arena_, own, options.unset);  // What the configuration sets.
 
   // b. Add back what any manager owns, version by version, starting with that of the last set: its fields may be needed
   // for conversion.
@@ -166,20 +220,19 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
   }
   Value whole = base;
   const VersionView* at = last_view;
-  // A place where a manager owns the absence of fields.
-  struct Vacancy {
-    const VersionView* view;
-    Value whole;
-    FieldSet paths;
-  };
-  std::vector<Vacancy> vacancies;
   for (const VersionView* view : order) {
+    Result<InVersion*> version = in_version(live, view->api_version);
+    if (!version) return version.take_error();
     std::vector<FieldSet> owned_by_each;
     for (const ManagerEntry& entry : managed) {
-      if (entry.api_version == view->api_version) owned_by_each.push_back(entry.fields);
+      if (entry.api_version != view->api_version) continue;
+      // A manager that unset a container with a default also owns the container itself. If others have changed what the
+      // default put there, an empty container is nothing it asked for.
+      const bool applied = entry.operation == Operation::Apply;
+      owned_by_each.push_back(applied ? without_containers(arena_, *view->type, entry.fields) : entry.fields);
     }
     if (owned_by_each.empty()) continue;
-    const FieldSet owned = union_of(arena_, std::move(owned_by_each));
+    FieldSet owned = present(**version, union_of(arena_, std::move(owned_by_each)));
     Result<std::optional<Value>> whole_there = convert(whole, *at, *view);
     if (!whole_there) return failed(whole_there.take_error(), "merged", view->api_version);
     if (!*whole_there) continue;
@@ -191,11 +244,13 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     const MergeType& type = *view->type;
     const FieldSet all = paths_in(*view, whole);
     const FieldSet kept = paths_in(*view, **pruned_there);
+    // The configuration holds what it sets; what it unsets is still there, whole, and held as long.
+    if (view == &version_) {
+      owned = union_of(arena_, owned, configured);
+      owned = union_of(arena_, owned, at_or_below(arena_, all, options.unset));
+    }
     const FieldSet held = union_of(arena_, kept, with_named_fields(arena_, type, owned));
     pruned = remove(arena_, type, whole, difference(arena_, all, held));
-    if (const FieldSet vacant = difference(arena_, owned, all); !vacant.empty()) {
-      vacancies.push_back({view, whole, vacant});
-    }
   }
 
   // c. Only what the applier owned may be removed.
@@ -214,19 +269,6 @@ Result<Value> Engine::prune(const Value& merged, const Managed& managed, const M
     const FieldSet all = paths_in(*last_view, base);
     const FieldSet kept = paths_in(*last_view, **back);
     result = remove(arena_, type, base, intersection(arena_, difference(arena_, all, kept), last_named));
-  }
-  // Kubernetes leaves null where a container lost its last member. A container that is held by fields unset in it
-  // stays, empty: their owner asked for a field to be absent, not for the writes of others to fail.
-  for (const Vacancy& vacancy : vacancies) {
-    if (result.same(base)) break;
-    Result<std::optional<Value>> there = convert(result, *last_view, *vacancy.view);
-    if (!there) return failed(there.take_error(), "pruned", vacancy.view->api_version);
-    if (!*there) continue;
-    const Value kept = restore_empty_containers(arena_, *vacancy.view->type, vacancy.whole, **there, vacancy.paths);
-    if (kept.same(**there)) continue;
-    Result<std::optional<Value>> here = convert(kept, *vacancy.view, *last_view);
-    if (!here) return failed(here.take_error(), "pruned", last_view->api_version);
-    if (*here) result = **here;
   }
   Result<std::optional<Value>> own_version = convert(result, *last_view, version_);
   if (!own_version) {
@@ -250,6 +292,25 @@ Result<FieldSet> Engine::removed_by_unset(const InVersion& version, const Value&
   return intersection(arena_, removed, compare_filtered(*version.view, *version.live, **there).removed);
 }
 
+// The containers in `owned` that were unset and have their default, and below which something is set that `conflict`
+// does not name.
+FieldSet Engine::below_defaulted(const InVersion& version, FieldSet owned, FieldSet touched, FieldSet conflict,
+                                 const Defaults& defaults) {
+  const MergeType& type = *version.view->type;
+  const FieldSet containers = declared_containers(arena_, type, owned);
+  if (containers.empty()) return {};
+  touched = at_or_below(arena_, recursive_difference(arena_, touched, conflict), containers);
+  if (touched.empty()) return {};
+  FieldSet disturbed;
+  containers.for_each([&](Path path) {
+    const FieldSet one = single(arena_, path);
+    if (!at_or_below(arena_, touched, one).empty()) disturbed = union_of(arena_, disturbed, one);
+  });
+  if (disturbed.empty()) return {};
+  return defaulted_containers(arena_, type, *version.live, at_or_below(arena_, owned, disturbed),
+                              [&](const Value& bare) { return with_defaults_in(*version.view, bare, defaults); });
+}
+
 Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, const Managed& managed,
                                       const ManagerEntry& applier, const ApplyOptions& options) {
   seen_.reserve(managed.size() + 2);  // Pointers to its elements are kept.
@@ -257,15 +318,12 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   Result<Managed> reconciled = reconcile_all(live, managed);
   if (!reconciled) return reconciled.take_error();
 
-  // 2. Merge the configuration into the live object, without what it unsets.
-  Value merged = merge(arena_, *version_.type, live, config);
-  if (!options.unset.empty()) merged = remove(arena_, *version_.type, merged, options.unset, Emptied::Keep);
+  // 2. Merge the configuration into the live object.
+  const Value merged = merge(arena_, *version_.type, live, config);
 
   // 3. Replace the applier's last set with its new one.
   FieldSet named = to_set(arena_, *version_.type, config);
-  if (!options.unset.empty()) {
-    named = difference(arena_, union_of(arena_, named, options.unset), options.vacated);
-  }
+  if (!options.unset.empty()) named = union_of(arena_, named, options.unset);
   const FieldSet own = filtered(arena_, version_, named);
   ManagerEntry last;
   last.api_version = version_.api_version;
@@ -281,22 +339,22 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
   place->api_version = applier.api_version;
   const size_t self = static_cast<size_t>(place - reconciled->begin());
 
-  // 4.
-  Result<Value> pruned = prune(merged, *reconciled, last, own);
+  // 4. Prune, then remove what is unset: these paths alone. Then declared defaults are applied before the comparison,
+  // so that unsetting a field with a default does not remove it, and doing it twice changes nothing. The manager that
+  // unset a field owns everything that the default put in its place.
+  Result<Value> pruned = prune(live, merged, *reconciled, last, own, options);
   if (!pruned) return pruned.take_error();
   Applied out;
   out.object = *pruned;
-  // If something is unset, defaults are applied before the comparison, so that unsetting a field with a default does
-  // not remove it, and doing it twice changes nothing. The manager that unset a field owns everything that the default
-  // put in its place.
+  static const Defaults kNoDefaults;
+  const auto& defaults = options.defaults == nullptr ? kNoDefaults : *options.defaults;
   if (!options.unset.empty()) {
-    Value defaulted = with_absent_values(arena_, *version_.type, out.object, options.unset);
-    if (options.defaults != nullptr && *options.defaults) defaulted = (*options.defaults)(arena_, defaulted);
-    if (!defaulted.same(out.object)) {
-      const FieldSet came_back = compare(arena_, *version_.type, out.object, defaulted).added;
+    const Value bare = remove(arena_, *version_.type, out.object, options.unset, Emptied::Keep);
+    out.object = with_defaults_of_unset(arena_, *version_.type, bare, options.unset, defaults);
+    if (!out.object.same(bare)) {
+      const FieldSet came_back = compare(arena_, *version_.type, bare, out.object).added;
       const FieldSet owned = filtered(arena_, version_, at_or_below(arena_, came_back, options.unset));
       (*reconciled)[self].fields = union_of(arena_, own, owned);
-      out.object = defaulted;
     }
   }
 
@@ -320,6 +378,9 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
       Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
       if (!unset) return unset.take_error();
       conflict = union_of(arena_, conflict, at_or_below(arena_, entry.fields, *unset));
+    }
+    if (defaults && entry.operation == Operation::Apply) {
+      conflict = union_of(arena_, conflict, below_defaulted(**version, entry.fields, *touched, conflict, defaults));
     }
     if (!conflict.empty()) {
       out.conflicts.push_back({entry, conflict});

@@ -61,12 +61,13 @@ class Engine {
     Managed managed;                  // With the applier's new entry, if it owns anything.
     std::vector<Conflict> conflicts;  // If not empty, the apply failed and the other members are meaningless.
   };
+  using Defaults = std::function<Value(Arena&, const Value&)>;
   struct ApplyOptions {
     bool force = false;
-    FieldSet unset;    // Paths that the configuration unsets, see take_markers().
-    FieldSet vacated;  // Containers that are empty in it because of that.
-    // Applies the type's declared defaults to an object. Called only when something is unset.
-    const std::function<Value(Arena&, const Value&)>* defaults = nullptr;
+    FieldSet unset;  // Paths that the configuration unsets, see take_markers().
+    // Applies the type's declared defaults to an object. Called only when something is or was unset.
+    const Defaults* defaults = nullptr;
+    bool unset_markers = false;  // Feature gate ServerSideApplyUnsettingFields.
   };
   // `applier` identifies the manager that applies; its fields are ignored.
   Result<Applied> apply(const Value& live, const Value& config, const Managed& managed, const ManagerEntry& applier,
@@ -83,7 +84,14 @@ class Engine {
   Result<const Comparison*> compared(InVersion& version, const Value& live, const Value& next);
   Result<std::optional<Value>> convert(const Value& object, const VersionView& from, const VersionView& to);
   Result<Managed> reconcile_all(const Value& live, const Managed& managed);
-  Result<Value> prune(const Value& merged, const Managed& managed, const ManagerEntry& last, FieldSet own);
+  Result<Value> prune(const Value& live, const Value& merged, const Managed& managed, const ManagerEntry& last,
+                      FieldSet own, const ApplyOptions& options);
+  FieldSet present(const InVersion& version, FieldSet set);
+  Result<FieldSet> given_up(const InVersion& version, const Value& merged, const Value& base, FieldSet last,
+                            const ApplyOptions& options);
+  Result<Value> with_defaults_in(const VersionView& view, const Value& object, const Defaults& defaults);
+  FieldSet below_defaulted(const InVersion& version, FieldSet owned, FieldSet touched, FieldSet conflict,
+                           const Defaults& defaults);
   Result<FieldSet> removed_by_unset(const InVersion& version, const Value& live, FieldSet unset, FieldSet removed);
   Comparison compare_filtered(const VersionView& view, const Value& left, const Value& right);
 

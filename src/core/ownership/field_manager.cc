@@ -349,7 +349,6 @@ struct FieldManager::State final : Versions {
   Result<Value> apply_unowned(Arena& arena, const Value& object, const Value& config) const;
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
                         std::string_view subresource, Markers markers) const;
-  FieldSet defaulted_after_unset(Arena& arena, const Value& object, FieldSet owned) const;
 
   const FieldManagerOptions options;
   std::vector<VersionView> views;
@@ -404,6 +403,11 @@ Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Man
   return out;
 }
 
+FieldSet FieldManager::restored(Arena& arena, const Value& object, FieldSet unset) const {
+  if (unset.empty()) return unset;
+  return recursive_difference(arena, unset, vacancies(arena, *state_->own->type, object, unset));
+}
+
 UpdateResult FieldManager::State::update(Arena& arena, const UpdateRequest& request) const {
   const State& s = *this;
   static const Managed kNoManagers;
@@ -447,15 +451,15 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   // reported as such.
   Engine::ApplyOptions how;
   how.force = request.force;
+  how.unset_markers = s.options.unset_markers;
   Value config = request.config;
   if (s.options.unset_markers && has_marker(config)) {
     Result<Unset> unset = take_markers(arena, *s.own->type, config);
     if (!unset) return unset.take_error();
     config = unset->config;
     how.unset = unset->paths;
-    how.vacated = unset->vacated;
-    how.defaults = request.declared_defaults ? &request.declared_defaults : &s.options.declared_defaults;
   }
+  how.defaults = request.declared_defaults ? &request.declared_defaults : &s.options.declared_defaults;
 
   const std::string_view config_version = config.text_at("apiVersion");
   const std::string_view config_kind = config.text_at("kind");
@@ -516,11 +520,12 @@ Result<ApplyResult> FieldManager::State::apply(Arena& arena, const ApplyRequest&
   const Value* sent = config.get("metadata", "managedFields");
   const bool unreadable = sent != nullptr && !sent->is_null();
   ApplyResult out{unreadable ? applied->object : without_managed_fields(arena, applied->object), applied->changed,
-                  std::move(applied->managed), !how.unset.empty()};
+                  std::move(applied->managed), how.unset};
   if (request.live == nullptr) out.changed = true;
   if (!out.changed) out.object = without_managed_fields(arena, *request.live);
   if (request.manager == kKubectl) {
-    const Value updated = s.update_last_applied(arena, out.object, request.config);
+    // Without markers, which client-side apply does not know.
+    const Value updated = s.update_last_applied(arena, out.object, config);
     if (!updated.same(out.object)) {
       out.changed |= !holdfast::equal(updated, out.object);
       out.object = updated;
@@ -602,25 +607,10 @@ Result<Value> FieldManager::State::apply_unowned(Arena& arena, const Value& obje
     return bad_request("failed to convert original object to typed object: " + why);
   }
   const Value merged = merge(arena, type, base, wanted);
-  return remove(arena, type, merged, unset, Emptied::Keep);
-}
-
-// If a struct, map or list was unset and its default came back, the manager owns the container itself and everything in
-// it; if it was set, the manager owns only the content. (Ownership migrated from client-side apply looks the same, but
-// there the value is not the default.)
-FieldSet FieldManager::State::defaulted_after_unset(Arena& arena, const Value& object, FieldSet owned) const {
-  if (!options.declared_defaults) return {};
-  const FieldSet whole = declared_containers(arena, *own->type, owned);
-  if (whole.empty()) return {};
-  const Value defaulted = options.declared_defaults(arena, remove(arena, *own->type, object, whole, Emptied::Keep));
-  const Comparison change = compare(arena, *own->type, object, defaulted);
-  const FieldSet differs = union_of(arena, union_of(arena, change.added, change.modified), change.removed);
-  FieldSet out;
-  whole.for_each([&](Path path) {
-    const FieldSet one = single(arena, path);
-    if (at_or_below(arena, differs, one).empty()) out = union_of(arena, out, one);
-  });
-  return out;
+  if (unset.empty()) return merged;
+  // The caller sets defaults, but not in containers that do not exist.
+  return with_defaulted_parents(arena, type, remove(arena, type, merged, unset, Emptied::Keep), unset,
+                                options.declared_defaults);
 }
 
 Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, const Managed& managed,
@@ -639,7 +629,13 @@ Result<Value> FieldManager::State::extract(Arena& arena, const Value& object, co
   const FieldSet present = vacant.empty() ? entry->fields : recursive_difference(arena, entry->fields, vacant);
   Value found = ownership::extract(arena, *s.own->type, whole, leaves(arena, present));
   if (markers == Markers::Included) {
-    const FieldSet defaulted = s.defaulted_after_unset(arena, whole, present);
+    found = with_escapes(arena, found);
+    FieldSet defaulted;
+    if (s.options.declared_defaults) {
+      defaulted = defaulted_containers(arena, *s.own->type, whole, present, [&](const Value& bare) {
+        return Result<Value>(s.options.declared_defaults(arena, bare));
+      });
+    }
     found = with_markers(arena, *s.own->type, found, union_of(arena, vacant, defaulted));
   }
   MapBuilder out(arena);

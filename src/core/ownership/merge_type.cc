@@ -71,6 +71,27 @@ const Value* written_zero(const types::Field& field) {
   return implied_default(field);
 }
 
+// Fields of built-in types that the server keeps in step: whichever is absent is set from the other.
+struct Aliases {
+  std::string_view type, one, other;
+};
+constexpr Aliases kAliases[] = {
+    {"io.k8s.api.core.v1.NodeSpec", "podCIDR", "podCIDRs"},
+    {"io.k8s.api.core.v1.PodSpec", "serviceAccount", "serviceAccountName"},
+    {"io.k8s.api.core.v1.PodStatus", "hostIP", "hostIPs"},
+    {"io.k8s.api.core.v1.PodStatus", "podIP", "podIPs"},
+    {"io.k8s.api.core.v1.Secret", "data", "stringData"},
+    {"io.k8s.api.core.v1.ServiceSpec", "clusterIP", "clusterIPs"},
+};
+std::string_view alias_of(std::string_view type, std::string_view field) {
+  for (const Aliases& aliases : kAliases) {
+    if (aliases.type != type) continue;
+    if (aliases.one == field) return aliases.other;
+    if (aliases.other == field) return aliases.one;
+  }
+  return {};
+}
+
 }  // namespace
 
 bool MergeType::is_deduced_map() const {
@@ -213,7 +234,9 @@ struct MergeTypes::State {
       const MergeType* field_type = member->type == nullptr ? &untyped().deduced : reference(*member->type, override);
       const Value* when_absent = visible_default(*member);
       if (when_absent == nullptr && !type.openapi_name.empty()) when_absent = written_zero(*member);
-      fields.push_back({member->name, field_type, default_of(type, *member), when_absent});
+      const std::string_view alias = alias_of(type.openapi_name, member->name);
+      out.has_aliases |= !alias.empty();
+      fields.push_back({member->name, field_type, default_of(type, *member), when_absent, alias});
     }
     if (type.element != nullptr) {
       out.element = reference(*type.element);

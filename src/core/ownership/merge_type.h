@@ -30,6 +30,8 @@ struct MergeField {
   // What an absent field reads back as: a declared scalar default, or what Go writes for the zero value (null for a
   // list, {} for a struct). Null if it stays absent, or if only the schema of a custom resource can tell.
   const Value* value_when_absent;
+  // A sibling that holds the same value, so that unsetting one field unsets both. Empty for almost all fields.
+  std::string_view alias;
 };
 
 struct MergeType {
@@ -43,6 +45,8 @@ struct MergeType {
   bool atomic_map = false;
   // The element's type is inlined rather than referenced by name.
   bool element_in_place = false;
+  // Some of `fields` have an alias.
+  bool has_aliases = false;
   // A RawExtension or apiextensions JSON may occur here or below: values must be unfolded first.
   bool holds_raw = false;
 

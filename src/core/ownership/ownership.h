@@ -102,7 +102,7 @@ struct ApplyResult {
   Value object;          // Not defaulted (unless something was unset: then with declared defaults). May contain nulls.
   bool changed = false;  // If false, `object` is the live object and times are unchanged.
   Managed managed;       // Sorted.
-  bool unset = false;    // The configuration had unset markers.
+  FieldSet unset;        // The paths of the configuration's unset markers, and of their aliases.
 };
 
 // Whether extract() includes markers for fields that a manager owns as unset.
@@ -133,6 +133,9 @@ class FieldManager {
   Result<Value> extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
                         std::string_view subresource = {}, Markers markers = Markers::Included) const;
 
+  // The members of `unset` that are in the object: what defaults, aliases or admission put back.
+  FieldSet restored(Arena& arena, const Value& object, FieldSet unset) const;
+
   const FieldManagerOptions& options() const;
 
  private:
@@ -145,6 +148,8 @@ class FieldManager {
 // {k8s_io__value: unset} in a configuration replaces a value (docs/unsetting-fields.md).
 inline constexpr std::string_view kUnsetKey = "k8s_io__value";
 inline constexpr std::string_view kUnsetValue = "unset";
+// Next to a marker in a set: the element that it unsets.
+inline constexpr std::string_view kUnsetElement = "value";
 // Whether a map anywhere in the value has the marker's key. Does not allocate: this is the only cost for an apply
 // without markers.
 bool has_marker(const Value& value);

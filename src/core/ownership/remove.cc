@@ -154,46 +154,6 @@ Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet s
   return set.empty() ? value : RemoveWalk(arena, emptied).node(type, value, set);
 }
 
-Value restore_empty_containers(Arena& arena, const MergeType& type, const Value& before, const Value& after,
-                               FieldSet vacant) {
-  if (vacant.empty() || after.same(before)) return after;
-  if (after.is_null()) {
-    if (before.is_map() && before.count() != 0) return Value::empty_map();
-    if (before.is_list() && before.count() != 0) return Value::empty_list();
-    return after;
-  }
-  if (before.is_map() && after.is_map() && (type.offers & MergeType::kMap) != 0) {
-    Value out = after;
-    for (const SetEntry& entry : vacant.entries()) {
-      if (entry.child_count == 0 || !entry.element.is_field()) continue;
-      const std::string_view name = entry.element.name();
-      const Value *was = before.find(name), *is = after.find(name);
-      if (was == nullptr || is == nullptr) continue;
-      const Value kept = restore_empty_containers(arena, member_type(type, name), *was, *is, entry.children());
-      if (!kept.same(*is)) out = with_member(arena, out, name, kept);
-    }
-    return out;
-  }
-  if (before.is_list() && after.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
-    const ItemIndex index(arena, type, before.items());
-    Value* items = nullptr;
-    for (size_t i = 0; i < after.count(); ++i) {
-      const Value& item = after.items()[i];
-      PathElement element = PathElement::index(0);
-      const SetEntry* entry = item_element(arena, type, item, element) ? vacant.find(element) : nullptr;
-      if (entry == nullptr || entry->child_count == 0) continue;
-      const size_t was = index.find(element, i);
-      if (was == index.count() || index.copies(was) != 1) continue;
-      const Value kept = restore_empty_containers(arena, *type.item, before.items()[was], item, entry->children());
-      if (kept.same(item)) continue;
-      if (items == nullptr) items = arena.copy(after.items()).data();
-      items[i] = kept;
-    }
-    if (items != nullptr) return Value::list(std::span<const Value>(items, after.count()));
-  }
-  return after;
-}
-
 Value with_absent_values(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
     Value out = value;

@@ -8,6 +8,7 @@
 //   - apply: {as: alice, spec: {...}}                   also: force, version, subresource, metadata, status
 //   - update: {as: bob, spec: {...}}                    a PUT; creates the object if there is none
 //   - patch: {as: bob, spec: {...}}                     a JSON merge patch
+//   - inject: {spec: {...}}                             a JSON merge patch that nobody owns, as by admission
 //   - given: {...}                                      the schema changes
 //   - gone: v1                                          a version is no longer served
 //   - wait: 5                                           seconds pass (in addition to one per step)
@@ -160,6 +161,10 @@ class Story {
     std::string failure;
     std::set<std::string> conflicts;
     bool changed = true;
+    if (const Value* what = step.find("inject")) {
+      live_ = merge_patched(*live_, *what);
+      live_ = schema::apply_defaults(arena_, schemas_.at("v1")->root(), *live_);
+    }
     for (const char* verb : {"apply", "update", "patch"}) {
       if (const Value* what = step.find(verb)) changed = write(verb, *what, failure, conflicts);
     }

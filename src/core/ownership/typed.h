@@ -40,10 +40,6 @@ Value merge(Arena& arena, const MergeType& type, const Value& live, const Value&
 enum class Emptied : uint8_t { Null, Keep };
 // The value without the items and members in `set`.
 Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet set, Emptied emptied = Emptied::Null);
-// `after` is `before` without some members and items. Returns it with {} or [] in place of the null left by an emptied
-// container, if `vacant` has paths below that container.
-Value restore_empty_containers(Arena& arena, const MergeType& type, const Value& before, const Value& after,
-                               FieldSet vacant);
 // Adds the absent fields in `set` with the values they read back as (MergeField::value_when_absent), where the parent
 // exists.
 Value with_absent_values(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
@@ -53,11 +49,12 @@ Value extract(Arena& arena, const MergeType& type, const Value& value, FieldSet 
 // The set, where every declared struct field with members below it is a member too.
 FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set);
 
-// The members of the set that are empty lists in the value.
-FieldSet empty_lists(Arena& arena, const MergeType& type, const Value& value, FieldSet set);
-
 // The topmost members that are declared fields and have members below them.
 FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set);
+
+// The set without declared_containers() and without the declared containers below them: what remains if their content
+// is removed.
+FieldSet without_containers(Arena& arena, const MergeType& type, FieldSet set);
 
 // The set adapted to the current type: paths below an atomic node are replaced by the path of that node.
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set);

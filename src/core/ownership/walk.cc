@@ -133,28 +133,6 @@ FieldSet with_named_fields(Arena& arena, const MergeType& type, FieldSet set) {
   return edit.set();
 }
 
-FieldSet empty_lists(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
-  SetBuilder out(arena);
-  if (set.empty()) return {};
-  if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.keys.empty()) {
-    for (const Value& item : value.items()) {
-      PathElement element = PathElement::index(0);
-      const SetEntry* entry = item_element(arena, type, item, element) ? set.find(element) : nullptr;
-      if (entry != nullptr) out.add(element, false, empty_lists(arena, *type.item, item, entry->children()));
-    }
-  } else if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
-    for (const SetEntry& entry : set.entries()) {
-      const Value* child = entry.element.is_field() ? value.find(entry.element.name()) : nullptr;
-      bool declared = false;
-      const MergeType* child_type = child == nullptr ? nullptr : type.member(entry.element.name(), declared);
-      if (child_type == nullptr) continue;
-      const bool empty = entry.member && child->is_list() && child->count() == 0;
-      out.add(entry.element, empty, empty_lists(arena, *child_type, *child, entry.children()));
-    }
-  }
-  return out.close(0);
-}
-
 FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set) {
   SetBuilder out(arena);
   for (const SetEntry& entry : set.entries()) {
@@ -166,6 +144,46 @@ FieldSet declared_containers(Arena& arena, const MergeType& type, FieldSet set) 
     out.add(entry.element, whole, whole ? FieldSet() : declared_containers(arena, *child, entry.children()));
   }
   return out.close(0);
+}
+
+namespace {
+
+FieldSet without_containers(Arena& arena, const MergeType& type, FieldSet set, bool below) {
+  LevelEdit edit(arena, set);
+  const std::span<const SetEntry> entries = set.entries();
+  bool none_left = true;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const SetEntry& entry = entries[i];
+    bool declared = false;
+    const MergeType* child = child_type(type, entry.element, declared);
+    bool member = entry.member;
+    FieldSet children = entry.children();
+    if (child != nullptr && declared) {
+      const uint8_t kind = handled(child->offers);
+      const bool granular =
+          (kind == MergeType::kMap && !child->atomic_map) || (kind == MergeType::kList && !child->atomic_list);
+      const bool whole = member && granular && (below || !children.empty());
+      if (whole) member = false;
+      if (!children.empty()) children = without_containers(arena, *child, children, below || whole);
+    } else if (child != nullptr && !children.empty()) {
+      children = without_containers(arena, *child, children, below);
+    }
+    none_left &= !member && children.empty();
+    if (member != entry.member || !children.same(entry.children())) edit.replace(i, member, children);
+  }
+  if (none_left) return {};
+  // Entries that are neither members nor have children are not allowed in a set.
+  SetBuilder out(arena);
+  const FieldSet edited = edit.set();
+  if (edited.same(set)) return set;
+  for (const SetEntry& entry : edited.entries()) out.add(entry.element, entry.member, entry.children());
+  return out.close(0);
+}
+
+}  // namespace
+
+FieldSet without_containers(Arena& arena, const MergeType& type, FieldSet set) {
+  return without_containers(arena, type, set, false);
 }
 
 FieldSet reconcile(Arena& arena, const MergeType& type, FieldSet set) { return reconcile_level(arena, type, set); }

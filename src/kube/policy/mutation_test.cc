@@ -362,9 +362,11 @@ TEST_F(Mutations, MarkerUnsetsFieldOfBuiltInKind) {
            below +
                R"(containers: [Object.spec.template.spec.containers{name: "c", image: {"k8s_io__value": "unset"}}]}}}})",
            R"(.spec.template.spec.containers[0].image: "i" -> -)"},
-          {"a struct with only markers is created empty",
-           R"(Object{spec: Object.spec{strategy: Object.spec.strategy{type: {"k8s_io__value": "unset"}}}})",
-           ".spec.strategy: - -> {}"},
+          {"a struct with only markers is not created",
+           R"(Object{spec: Object.spec{strategy: Object.spec.strategy{type: {"k8s_io__value": "unset"}}}})", ""},
+          {"an element of a set",
+           R"(Object{metadata: Object.metadata{finalizers: [Object.metadata.finalizers{k8s_io__value: "unset", value: "x/y"}]}})",
+           R"(.metadata.finalizers[0]: "x/y" -> -)"},
       });
 }
 
@@ -398,9 +400,8 @@ TEST_F(Mutations, MarkerUnsetsFieldOfCustomResource) {
           {"a key of a map in an item",
            R"(Object{spec: Object.spec{l: [Object.spec.l{k: "one", p: "TCP", m: {"t": {"k8s_io__value": "unset"}}}]}})",
            R"(.spec.l[0].m.t: "o" -> -)"},
-          {"a struct with only markers is created empty",
-           R"(Object{spec: Object.spec{inner: Object.spec.inner{a: {"k8s_io__value": "unset"}}}})",
-           ".spec.inner: - -> {}"},
+          {"a struct with only markers is not created",
+           R"(Object{spec: Object.spec{inner: Object.spec.inner{a: {"k8s_io__value": "unset"}}}})", ""},
       });
   // JSON patches treat it as data.
   EXPECT_EQ(changes(widget_, widgets(), Mutation::Kind::JsonPatch,

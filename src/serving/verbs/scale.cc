@@ -199,10 +199,10 @@ Task<Result<write::NextObject>> apply_scale_live(call::Call& call, write::Writer
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
-  if (applied->unset && call.served->custom && applied->object.get("spec", "replicas") == nullptr) {
+  if (!applied->unset.empty() && call.served->custom && applied->object.get("spec", "replicas") == nullptr) {
     co_return bad_request("spec.replicas cannot be unset: the object has no default for " + replicas_path(call));
   }
-  if (call.served->custom && !applied->unset && !equal(applied->object, before.scale)) {
+  if (call.served->custom && applied->unset.empty() && !equal(applied->object, before.scale)) {
     // kube-apiserver passes the Scale to the converter of the custom kind, which only supports its own group.
     const std::string shown = "(" + std::string(config.value.text_at("metadata", "namespace")) + "/" +
                               std::string(config.value.text_at("metadata", "name")) + "; autoscaling/v1, Kind=Scale)";
