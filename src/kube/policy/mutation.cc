@@ -120,9 +120,13 @@ Result<Value> configure(Arena& arena, const cel::Val& configuration, const Value
                        std::string(object.text_at("apiVersion")) + ", Kind=" + std::string(object.text_at("kind")));
   }
   if (!converted.foreign.empty()) return bad_request(std::string(kUntyped) + misfits(type_of(*fields), converted));
-  // The configuration is always for this object.
-  Value config = with_member(arena, converted.value, "apiVersion", Value::string(object.text_at("apiVersion")));
-  config = with_member(arena, config, "kind", Value::string(object.text_at("kind")));
+  // The configuration is always for this object. A marker in place of these fields is reported below.
+  Value config = converted.value;
+  for (const std::string_view key : {"apiVersion", "kind"}) {
+    const Value* given = config.find(key);
+    if (given != nullptr && ownership::has_marker(*given)) continue;
+    config = with_member(arena, config, key, Value::string(object.text_at(key)));
+  }
   Result<Value> merged = fields->apply_unowned(arena, object, config);
   if (!merged) return bad_request("error applying patch: " + merged.error().message);
   return merged;
