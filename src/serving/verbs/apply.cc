@@ -56,12 +56,7 @@ Result<request::WriteOptions> decode_apply(call::Call& call, request::PatchType 
 
 Result<request::WriteOptions> parse_apply_options(call::Call& call, request::PatchType type, std::string_view bytes,
                                                   DecodedConfig& config) {
-  Result<request::WriteOptions> options = decode_apply(call, type, bytes, config);
-  if (options && call.settings.gates.on(Gate::ServerSideApplyUnsettingFields) && ownership::has_marker(config.value)) {
-    const types::Resource& resource = *call.served->resource;
-    call.unset_applies.with({resource.group, resource.version, resource.plural, call.info.subresource}).add();
-  }
-  return options;
+  return decode_apply(call, type, bytes, config);
 }
 
 Result<Unit> report_config_findings(call::Call& call, const DecodedConfig& config,

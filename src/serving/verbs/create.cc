@@ -2,6 +2,7 @@
 #include "call/call.h"
 #include "custom/conversions.h"
 #include "verbs/each.h"
+#include "verbs/markers.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 #include "write/write.h"
@@ -47,7 +48,9 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
                              write::NextObject{owned->object, std::move(owned->managed)}, nullptr);
   if (!next) co_return next.take_error();
   next->object = write::without_duplicate_owners(call, next->object, true);
-  co_return co_await writer.create_object(call, body->options, std::move(*next));
+  Result<write::Written> written = co_await writer.create_object(call, body->options, std::move(*next));
+  warn_about_stored_markers(call, bytes, written);
+  co_return written;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "patch/patch.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
+#include "verbs/markers.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 
@@ -372,7 +373,8 @@ Task<Result<write::NextObject>> patch_live(call::Call& call, write::Writer& writ
 
 Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writer,
                                            const request::WriteOptions& options, kinds::Endpoint endpoint,
-                                           const DecodedConfig& config, const write::LiveObject* live) {
+                                           const DecodedConfig& config, UnsetFields& unset,
+                                           const write::LiveObject* live) {
   Arena& arena = call.arena;
   const types::Resource& resource = *call.served->resource;
   if (live != nullptr && !live->managed_problem.empty()) {
@@ -408,6 +410,8 @@ Task<Result<write::NextObject>> apply_live(call::Call& call, write::Writer& writ
     }
     object = call.served->object_rules->with_defaults(arena, object);
   }
+  unset.paths = applied->unset;
+  unset.defaulted = call.served->managers->at(endpoint).restored(arena, object, applied->unset);
   if (live == nullptr) {
     Result<Unit> allowed = writer.authorize_create(call);
     if (!allowed) co_return allowed.take_error();
@@ -432,9 +436,14 @@ Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& write
     request.may_create = endpoint == kinds::Endpoint::Main;
     request.keeps_ownership_if_too_large = true;
     const request::WriteOptions chosen = *options;
-    co_return co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
-      return apply_live(call, writer, chosen, endpoint, config, live);
-    });
+    UnsetFields unset;
+    Result<write::Written> written = co_await writer.write_object(
+        call, std::move(request),
+        [&](const write::LiveObject* live) { return apply_live(call, writer, chosen, endpoint, config, unset, live); });
+    if (!written) co_return written;
+    Result<Unit> reported = co_await report_unset(call, call.served->managers->at(endpoint), chosen, unset, *written);
+    if (!reported) co_return reported.take_error();
+    co_return written;
   }
   Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
   if (!options) co_return options.take_error();
@@ -442,13 +451,14 @@ Task<Result<write::Written>> patch_object(call::Call& call, write::Writer& write
   request.options = *options;
   const request::WriteOptions chosen = *options;
   std::optional<Result<DecodedPatch>> decoded;
-  co_return co_await writer.write_object(call, std::move(request),
-                                         [&](const write::LiveObject* live) -> Task<Result<write::NextObject>> {
-                                           if (!decoded)
-                                             decoded.emplace(decode_patch(call, type, bytes, chosen.field_validation));
-                                           if (!*decoded) return failed_change((*decoded).error());
-                                           return patch_live(call, writer, chosen, endpoint, **decoded, live);
-                                         });
+  Result<write::Written> written = co_await writer.write_object(
+      call, std::move(request), [&](const write::LiveObject* live) -> Task<Result<write::NextObject>> {
+        if (!decoded) decoded.emplace(decode_patch(call, type, bytes, chosen.field_validation));
+        if (!*decoded) return failed_change((*decoded).error());
+        return patch_live(call, writer, chosen, endpoint, **decoded, live);
+      });
+  warn_about_stored_markers(call, bytes, written);
+  co_return written;
 }
 
 }  // namespace

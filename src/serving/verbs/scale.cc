@@ -5,6 +5,7 @@
 #include "custom/conversions.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
+#include "verbs/markers.h"
 #include "verbs/patch.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
@@ -182,7 +183,7 @@ Value with_default_replicas(call::Call& call, const write::LiveObject& live, con
 
 Task<Result<write::NextObject>> apply_scale_live(call::Call& call, write::Writer& writer,
                                                  const request::WriteOptions& options, const DecodedConfig& config,
-                                                 const write::LiveObject* live) {
+                                                 bool& unset, const write::LiveObject* live) {
   if (!live->managed_problem.empty()) co_return untyped("failed to decode managed fields: " + live->managed_problem);
   Result<ScaleLive> known = scale_live(call, *live);
   if (!known) co_return known.take_error();
@@ -199,6 +200,12 @@ Task<Result<write::NextObject>> apply_scale_live(call::Call& call, write::Writer
   if (!applied) co_return applied.take_error();
   Result<Unit> strict = report_config_findings(call, config, options.field_validation);
   if (!strict) co_return strict.take_error();
+  unset = !applied->unset.empty();
+  call.served->managers->scale()
+      .restored(call.arena, applied->object, applied->unset)
+      .for_each([&](ownership::Path path) {
+        call.warnings.add(ownership::to_string(path) + " was unset, but is set again: it has a default");
+      });
   if (!applied->unset.empty() && call.served->custom && applied->object.get("spec", "replicas") == nullptr) {
     co_return bad_request("spec.replicas cannot be unset: the object has no default for " + replicas_path(call));
   }
@@ -258,9 +265,11 @@ Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchTy
     if (!options) co_return respond_error(call, options.error());
     request.options = *options;
     request.keeps_ownership_if_too_large = true;
+    bool unset = false;
     written = co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
-      return apply_scale_live(call, writer, *options, config, live);
+      return apply_scale_live(call, writer, *options, config, unset, live);
     });
+    if (written && unset) count_unset(call, *options);
   } else {
     Result<request::WriteOptions> options = parse_write_options(call.query, request::WriteKind::Patch);
     if (!options) co_return respond_error(call, options.error());

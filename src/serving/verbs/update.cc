@@ -3,6 +3,7 @@
 #include "call/call.h"
 #include "custom/conversions.h"
 #include "verbs/each.h"
+#include "verbs/markers.h"
 #include "verbs/patch.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
@@ -52,9 +53,11 @@ Task<Result<write::Written>> update_from_body(call::Call& call, write::Writer& w
   request.endpoint = endpoint;
   request.may_create = endpoint == kinds::Endpoint::Main && call.served->rules->put_creates;
   if (const std::string_view uid = object.text_at("metadata", "uid"); !uid.empty()) request.uid = std::string(uid);
-  co_return co_await writer.write_object(call, std::move(request), [&](const write::LiveObject* live) {
-    return replace(call, writer, body->options, endpoint, object, live);
-  });
+  Result<write::Written> written = co_await writer.write_object(
+      call, std::move(request),
+      [&](const write::LiveObject* live) { return replace(call, writer, body->options, endpoint, object, live); });
+  warn_about_stored_markers(call, bytes, written);
+  co_return written;
 }
 
 }  // namespace
