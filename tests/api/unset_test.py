@@ -233,6 +233,65 @@ def what_clients_can_ask(server):
     check(any(line.startswith("apiserver_request_total{") and 'verb="APPLY"' in line for line in lines), "an apply counts as APPLY")
 
 
+def warnings_of(server, path, body, query="", method="PATCH", content_type=APPLY):
+    code, headers, data = server.request(method, path + query, body, content_type=content_type)
+    assert code in (200, 201), f"{method} {path}: {code} {data[:300]}"
+    return " ".join(headers.get_all("Warning") or [])
+
+
+def what_came_back_is_reported(server):
+    text = warnings_of(server, WIDGETS + "/back", widget("back", color=UNSET, size=UNSET), "?fieldManager=m")
+    check(".spec.color was unset, but is set again: it has a default" in text and ".spec.size" not in text, f"a default that came back: {text}")
+    apply(server, {**WHOLE_DEPLOYMENT, "metadata": {"name": "back"}}, "m", path=DEPLOYMENT[:-1] + "back")
+    body = {**deployment(strategy=UNSET, progressDeadlineSeconds=UNSET), "metadata": {"name": "back"}}
+    text = warnings_of(server, DEPLOYMENT[:-1] + "back", body, "?fieldManager=n")
+    check(".spec.strategy was unset" in text and ".spec.progressDeadlineSeconds was unset" in text, f"defaults of a built-in kind: {text}")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "back"}}
+    server.json("POST", "/api/v1/namespaces", namespace, want=201)
+    namespace["metadata"]["labels"] = {"kubernetes.io/metadata.name": UNSET}
+    text = warnings_of(server, "/api/v1/namespaces/back", namespace, "?fieldManager=m&force=true")
+    check(".metadata.labels.kubernetes.io/metadata.name was unset" in text, f"what the server sets: {text}")
+    text = warnings_of(server, DEPLOYMENT + "/scale", {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": UNSET}}, "?fieldManager=m2")
+    check(".spec.replicas was unset" in text, f"through scale: {text}")
+    check("unset" not in warnings_of(server, WIDGETS + "/back", widget("back", size=UNSET), "?fieldManager=m"), "no warning if nothing came back")
+
+
+def markers_stored_as_data_are_reported(server):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "data"}, "data": {"k8s_io__value": "unset"}}
+    configs = "/api/v1/namespaces/default/configmaps"
+    text = warnings_of(server, configs, config, method="POST", content_type="application/json")
+    check(".data looks like an unset marker" in text, f"in a POST: {text}")
+    text = warnings_of(server, configs + "/data", config, method="PUT", content_type="application/json")
+    check(".data looks like an unset marker" in text, f"in a PUT: {text}")
+    text = warnings_of(server, configs + "/data", {"metadata": {"annotations": {"a": "k8s_io__value"}}, "data": {"k8s_io__value": "unset"}}, content_type=MERGE)
+    check(".data looks like an unset marker" in text, f"in a patch: {text}")
+    check("marker" not in warnings_of(server, configs + "/data", {"data": {"k8s_io__value": "other"}}, content_type=MERGE), "not with another value")
+    config["data"] = {"k8s_io__value": {"k8s_io__value": "text"}}
+    done = apply(server, config, "m", path=configs + "/data", force=True)
+    check(done["data"] == {"k8s_io__value": "text"}, f"an apply writes the key doubled: {done['data']}")
+
+
+def only_successful_applies_are_counted(server):
+    def counted():
+        lines = server.request("GET", "/metrics")[2].decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith("holdfast_unset_applies_total{") and 'resource="widgets"' in line)
+    apply(server, widget("counted", size=3), "m")
+    before = counted()
+    apply(server, widget("counted", size=UNSET), "n", want=409)
+    apply(server, widget("counted", size=UNSET), "n", force=True, query="&dryRun=All")
+    check(counted() == before, "conflicts and dry runs are not counted")
+    apply(server, widget("counted", size=UNSET), "n", force=True)
+    check(counted() == before + 1, "a successful apply is")
+
+
+def kubectl_annotation_has_no_markers(server):
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "annotated", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}, "spec": {"size": 1}}
+    server.json("POST", WIDGETS, body, want=201)
+    done = apply(server, widget("annotated", note="n", size=UNSET), "kubectl", force=True)
+    last = done["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
+    check("k8s_io__value" not in last and "note" in last, f"markers are not copied into kubectl's annotation: {last}")
+
+
 def wrong_use(server):
     apply(server, widget("wrong", size=1), "first")
     cases = {
@@ -303,6 +362,7 @@ def cbor(value):
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (define, every_sort_of_field, parts_of_containers, sharing, defaults, mixes_with_updates, built_in_kinds, others_are_not_broken, containers_of_markers,
-                           releases_leave_what_is_not_owned, members_of_sets, aliases,
-                           null_is_absent, through_scale, what_clients_can_ask, wrong_use, outside_apply, gate_off_and_on_again))
+                           releases_leave_what_is_not_owned, members_of_sets, aliases, markers_stored_as_data_are_reported,
+                           only_successful_applies_are_counted, kubectl_annotation_has_no_markers,
+                           null_is_absent, through_scale, what_came_back_is_reported, what_clients_can_ask, wrong_use, outside_apply, gate_off_and_on_again))
     finish()
