@@ -303,7 +303,21 @@ def gate_off(server):
     check(managers(server.json("POST", CONFIGMAPS, configmap("on", "declared"), want=201)) == [("declared", "Update")], "gate on again")
 
 
+def managers_that_yield():
+    with Server(sys.argv[1], flags=("--yielding-field-managers=kubectl,kubectl-create",)) as server:
+        body = configmap("yields", "declared")
+        stored = server.json("POST", CONFIGMAPS + "?fieldManager=kubectl-create", body, want=201)
+        check(managers(stored) == [("declared", "Update")], f"a manager that yields is replaced by the declared one: {managers(stored)}")
+        stored = apply(server, body, "kubectl", path=CONFIGMAPS + "/yields")
+        check(("declared", "Apply") in managers(stored), f"in an apply as well: {managers(stored)}")
+        stored = apply(server, {**body, "metadata": {"name": "yields"}}, "kubectl", path=CONFIGMAPS + "/yields")
+        check(("kubectl", "Apply") in managers(stored), "without a declaration it is the manager")
+        refused = apply(server, body, "other", path=CONFIGMAPS + "/yields", want=422)
+        check("--field-manager=declared" in refused["message"], f"others are refused, with what to tell kubectl: {refused['message']}")
+
+
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (define, every_write, protobuf, refusals, every_endpoint, scale_names_its_manager, admission_adds_no_options, only_on_the_object_itself, in_openapi, scale_takes_replicas, unknown_versions_go_with_a_scale_write, gate_off))
+    managers_that_yield()
     finish()

@@ -221,6 +221,12 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
       ->check(CLI::Range(0, 1 << 30))
       ->group(network);
   command
+      .add_option("--yielding-field-managers", o.yielding_field_managers,
+                  "Names of field managers, comma separated, that yield to the one that an object declares in "
+                  "metadata.options.fieldManager, instead of being an error next to it: kubectl always sends its name")
+      ->delimiter(',')
+      ->group(network);
+  command
       .add_option("--shutdown-grace-seconds", flags.grace_seconds, "Seconds to wait for active requests after SIGTERM")
       ->capture_default_str()
       ->check(CLI::Range(0, 3600))

@@ -700,6 +700,8 @@ void Server::State::make_api() {
                                    .allow_privileged = options.allow_privileged,
                                    .server_address = address.substr(address.find("//") + 2),
                                    .watch_cache = options.watch_cache,
+                                   .yielding_field_managers = {options.yielding_field_managers.begin(),
+                                                               options.yielding_field_managers.end()},
                                    .min_watch_timeout = options.min_request_timeout},
                       .runtime_config = options.runtime_config,
                       .service_cluster_ip_range = options.service_cluster_ip_range,

@@ -97,6 +97,8 @@ struct Options {
   std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};
   // Watches without timeoutSeconds last between this and twice this value.
   std::chrono::seconds min_request_timeout{1800};
+  // Names of field managers that yield to the one declared in metadata.options.
+  std::vector<std::string> yielding_field_managers;
   uint32_t http2_max_streams_per_connection = 0;  // 0 for the default of net.
   std::vector<std::string> strict_transport_security_directives;
   std::string service_node_port_range = "30000-32767";

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ struct Settings {
 
   // When false, reads behave as in Kubernetes without a watch cache: always as fresh as the store.
   bool watch_cache = true;
+
+  // Field managers named by a request that yield to the one that its object declares, rather than contradicting it.
+  std::set<std::string, std::less<>> yielding_field_managers = {};
 
   // A watch without timeoutSeconds ends after a random time between this and twice this value.
   std::chrono::seconds min_watch_timeout{1800};

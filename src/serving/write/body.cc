@@ -546,10 +546,13 @@ Result<Value> take_declared_manager(call::Call& call, const Value& object, reque
   if (const Value* declared = declared_options(call, object)) {
     std::vector<Cause> causes = check_declared_options(*declared);
     const std::string_view manager = declared->is_map() ? declared->text_at("fieldManager") : std::string_view();
-    if (causes.empty() && !manager.empty() && !options.field_manager.empty() && manager != options.field_manager) {
+    const std::set<std::string, std::less<>>& yielding = call.settings.yielding_field_managers;
+    if (causes.empty() && !manager.empty() && !options.field_manager.empty() && manager != options.field_manager &&
+        !yielding.contains(options.field_manager)) {
       causes.push_back(field_invalid_text(
           "metadata.options[fieldManager]", manager,
-          "must be the fieldManager of the request, " + go_quote(options.field_manager) + ", when both are given"));
+          "must be the fieldManager of the request, " + go_quote(options.field_manager) +
+              ", when both are given (kubectl always sends one: use --field-manager=" + std::string(manager) + ")"));
     }
     if (!causes.empty()) {
       const Expected expected = expected_of(call);
