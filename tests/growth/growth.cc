@@ -95,9 +95,6 @@ struct Known {
   std::string_view why;
 };
 constexpr Known kKnown[] = {
-    {"apply that conflicts", "the text of a conflict contains the whole path of each field"},
-    {"metadata.managedFields", "entries are sorted by insertion"},
-    {"ResourceQuota.spec.scopes", "each error shows the whole list"},
     {"deep map, list as application/yaml", "each line is indented by the depth of its value"},
     {"deep map with a leaf in each, list as application/yaml", "each line is indented by the depth of its value"},
 };

@@ -1,5 +1,6 @@
 // The kinds that are neither pods, volumes, workloads nor Services.
 
+#include "codec/codec.h"
 #include "kinds/testing.h"
 
 namespace holdfast::kinds {
@@ -380,6 +381,40 @@ constexpr Case kOthers[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Others, KindTest, testing::ValuesIn(kOthers), test_name);
+
+// Each error shows the whole list.
+TEST(QuotaTest, ErrorsOfManyScopesAreBounded) {
+  std::string scopes;
+  for (int i = 0; i < 3000; ++i) scopes += (i > 0 ? ",\"x" : "\"x") + std::to_string(i) + "\"";
+  Arena arena;
+  const std::string text =
+      R"({"metadata":{"name":"q","namespace":"n"},"spec":{"hard":{"pods":"1"},"scopes":[)" + scopes + "]}}";
+  Context context{.arena = arena, .resource = *types::find_resource("", "v1", "resourcequotas"), .now = {}};
+  const Result<Unit> valid = validate_create(context, *codec::decode_json(arena, text));
+  ASSERT_FALSE(valid);
+  EXPECT_LT(valid.error().message.size(), 4u << 20);
+  EXPECT_TRUE(valid.error().causes.back().message.ends_with(" more errors"))
+      << valid.error().causes.back().message.substr(0, 200);
+}
+
+// One for each pair of them.
+TEST(StorageClassTest, ErrorsOfManyEqualTopologiesAreBounded) {
+  std::string terms;
+  for (int i = 0; i < 2000; ++i) {
+    terms += (i > 0 ? "," : "") +
+             std::string(i % 2 == 0 ? "{}" : R"({"matchLabelExpressions":[{"key":"k","values":["v"]}]})");
+  }
+  Arena arena;
+  const std::string text = R"({"metadata":{"name":"s"},"provisioner":"a.b/c","reclaimPolicy":"Delete",)"
+                           R"("volumeBindingMode":"Immediate","allowedTopologies":[)" +
+                           terms + "]}";
+  Context context{
+      .arena = arena, .resource = *types::find_resource("storage.k8s.io", "v1", "storageclasses"), .now = {}};
+  const Result<Unit> valid = validate_create(context, *codec::decode_json(arena, text));
+  ASSERT_FALSE(valid);
+  EXPECT_LT(valid.error().causes.size(), 50'000u);
+  EXPECT_TRUE(valid.error().causes.back().message.ends_with(" more errors"));
+}
 
 }  // namespace
 }  // namespace holdfast::kinds

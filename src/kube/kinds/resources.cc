@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/error_budget.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "kinds/all.h"
@@ -264,32 +265,61 @@ void validate_conflicting(std::span<const std::string_view> scopes, const Value&
   }
 }
 
+// Errors of a list, each of which shows all of it: up to limits::kReportedBytes, the rest are counted.
+class ListErrors {
+ public:
+  ListErrors(const Path& at [[clang::lifetimebound]], FieldErrors& errors [[clang::lifetimebound]])
+      : at_(at), errors_(errors) {}
+
+  // `show` makes the list's Shown.
+  template <class Show>
+  void invalid(Show show, std::string_view detail) {
+    if (!budget_.admits()) return;
+    const Shown shown = show();
+    budget_.took(shown.text().size());
+    errors_.invalid(at_, shown, detail);
+  }
+  void count_rest() {
+    if (budget_.left_out() > 0) errors_.invalid(at_, Shown::nothing(), left_out_text(budget_.left_out()));
+  }
+
+ private:
+  const Path& at_;
+  FieldErrors& errors_;
+  ErrorBudget budget_;
+};
+
 void validate_quota_spec(const Value& spec, const Path& at, FieldErrors& errors) {
   validate_quota_amounts(spec, "hard", at, errors);
   const Path scopes_at = at.child("scopes");
   std::vector<std::string_view> scopes;
+  const auto shown_scopes = [&] { return Shown(sub(spec, "scopes")); };
+  ListErrors of_scopes(scopes_at, errors);
   for (const Value& scope : spec.items_at("scopes")) {
     const std::string_view text = scope.as_string();
-    if (!contains(kScopes, text)) errors.invalid(scopes_at, sub(spec, "scopes"), "unsupported scope");
+    if (!contains(kScopes, text)) of_scopes.invalid(shown_scopes, "unsupported scope");
     for (const Member& amount : spec.members_at("hard")) {
       if (is_quota_resource(amount.key) && !scope_applies(text, amount.key)) {
-        errors.invalid(scopes_at, sub(spec, "scopes"), "unsupported scope applied to resource");
+        of_scopes.invalid(shown_scopes, "unsupported scope applied to resource");
       }
     }
     scopes.push_back(text);
   }
+  of_scopes.count_rest();
   validate_conflicting(scopes, sub(spec, "scopes"), scopes_at, errors);
   if (!is_set(spec, "scopeSelector")) return;
   const Path selector_at = at.child("scopeSelector.matchExpressions");
   scopes.clear();
+  const auto shown_selector = [&] {
+    return shown_internal(type_named("core/v1.ScopeSelector"), spec.find("scopeSelector"));
+  };
+  ListErrors of_selector(selector_at, errors);
   for (const Value& expression : spec.items_at("scopeSelector", "matchExpressions")) {
     const std::string_view scope = expression.text_at("scopeName"), op = expression.text_at("operator");
     if (!contains(kScopes, scope)) errors.invalid(selector_at.child("scopeName"), scope, "unsupported scope");
     for (const Member& amount : spec.members_at("hard")) {
       if (is_quota_resource(amount.key) && !scope_applies(scope, amount.key)) {
-        const Value* selector = spec.find("scopeSelector");
-        errors.invalid(selector_at, shown_internal(type_named("core/v1.ScopeSelector"), selector),
-                       "unsupported scope applied to resource");
+        of_selector.invalid(shown_selector, "unsupported scope applied to resource");
       }
     }
     if (contains(kScopes, scope) && scope != "PriorityClass" && scope != "VolumeAttributesClass" && op != "Exists") {
@@ -313,6 +343,7 @@ void validate_quota_spec(const Value& spec, const Path& at, FieldErrors& errors)
     }
     scopes.push_back(scope);
   }
+  of_selector.count_rest();
   validate_conflicting(scopes, sub(spec, "scopes"), selector_at, errors);
 }
 

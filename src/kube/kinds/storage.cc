@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/error_budget.h"
 #include "base/strings.h"
 #include "kinds/all.h"
 #include "kinds/names.h"
@@ -66,33 +67,38 @@ Topology topology_of(const Value& term) {
 void validate_topologies(const Value& object, FieldErrors& errors) {
   const Path list("allowedTopologies");
   const std::span<const Value> terms = object.items_at("allowedTopologies");
+  // There is an error for each pair of equal terms.
+  ErrorBudget budget;
+  const auto add_duplicates = [&](const Path& term, size_t count) {
+    for (; count > 0; --count) {
+      if (!budget.admits()) return budget.set_left_out(budget.left_out() + count - 1);
+      const Path here = term.child("matchLabelExpressions");
+      errors.duplicate(here, "");
+      budget.took(errors.all().back());
+    }
+  };
+  std::map<Topology, size_t> earlier;
   for (size_t i = 0; i < terms.size(); ++i) {
     const Path at = list.index(i);
     const std::span<const Value> expressions = terms[i].items_at("matchLabelExpressions");
+    Names keys;
     for (size_t j = 0; j < expressions.size(); ++j) {
       const Path here = at.item("matchLabelExpressions", j);
       const std::span<const Value> values = expressions[j].items_at("values");
       const std::string_view key = expressions[j].text_at("key");
       if (values.empty()) errors.required(here.child("values"));
+      Names texts;
       for (size_t k = 0; k < values.size(); ++k) {
-        if (contains_text(values.first(k), values[k].as_string())) errors.duplicate(here.item("values", k), values[k]);
+        if (!texts.add(values[k].as_string())) errors.duplicate(here.item("values", k), values[k]);
       }
       errors.invalid_each(here.child("key"), key, qualified_name_errors(key));
-      for (const Value& other : expressions.first(j)) {
-        if (other.text_at("key") != key) continue;
-        errors.duplicate(here.child("key"), key);
-        break;
-      }
+      if (!keys.add(key)) errors.duplicate(here.child("key"), key);
     }
     // kube-apiserver compares an empty term with as many empty ones as the list is long.
-    for (size_t j = 0; j < (expressions.empty() ? terms.size() : 0); ++j) {
-      errors.duplicate(at.child("matchLabelExpressions"), "");
-    }
-    const Topology topology = topology_of(terms[i]);
-    for (const Value& other : terms.first(i)) {
-      if (topology_of(other) == topology) errors.duplicate(at.child("matchLabelExpressions"), "");
-    }
+    if (expressions.empty()) add_duplicates(at, terms.size());
+    add_duplicates(at, earlier[topology_of(terms[i])]++);
   }
+  if (budget.left_out() > 0) errors.invalid(list, Shown::nothing(), left_out_text(budget.left_out()));
 }
 
 void validate_storage_class(Context&, const Value& object, FieldErrors& errors) {
