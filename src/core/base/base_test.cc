@@ -103,6 +103,21 @@ TEST(GatesTest, AnUnknownGateIsRejectedWithTheKnownNames) {
               testing::AllOf(testing::HasSubstr("NoSuchGate"), testing::HasSubstr("FieldsV2AtRest")));
 }
 
+TEST(GatesTest, ValuesAreThoseOfGo) {
+  for (const char* on : {"1", "t", "T", "true", "TRUE", "True"}) {
+    EXPECT_TRUE(Gates().parse("DropAnyField=" + std::string(on))->on(Gate::DropAnyField)) << on;
+  }
+  for (const char* off : {"0", "f", "F", "false", "FALSE", "False"}) {
+    EXPECT_FALSE(Gates().parse("FieldsV2=" + std::string(off))->on(Gate::FieldsV2)) << off;
+  }
+  for (const char* bad : {"", "yes", "tRUE", "2"}) EXPECT_FALSE(Gates().parse("FieldsV2=" + std::string(bad))) << bad;
+}
+
+TEST(GatesTest, GateOfTheClientIsUnknownToServers) {
+  EXPECT_FALSE(Gates().parse("ManagedFieldsOptOutClient=false"));
+  EXPECT_TRUE(Gates().on(Gate::ManagedFieldsOptOutClient));
+}
+
 TEST(GatesTest, SettingsAreAppliedOnTopOfTheDefaults) {
   const Result<Gates> gates = Gates().parse("DropAnyField=true, FieldsV2=false");
   ASSERT_TRUE(gates);

@@ -8,8 +8,6 @@ namespace {
 constexpr GateInfo kGates[] = {
     {Gate::ManagedFieldsOptOut, "ManagedFieldsOptOut", "Beta", true, false,
      "drop=, mf= and showManagedFields= are ignored; every response carries managedFields."},
-    {Gate::ManagedFieldsOptOutClient, "ManagedFieldsOptOutClient", "Beta", true, false,
-     "the built-in client does not ask for responses without managedFields."},
     {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
      "drop= only accepts metadata.managedFields; other paths are ignored."},
     // Alpha by the proposal's own criteria until admission policies support markers. On by default, because unsetting
@@ -40,7 +38,10 @@ constexpr GateInfo kGates[] = {
     {Gate::CBORServingAndStorage, "CBORServingAndStorage", "Alpha", true, false,
      "application/cbor is not served, not accepted and not listed in OpenAPI."},
 };
-static_assert(std::size(kGates) == static_cast<size_t>(Gate::kCount));
+// The gate of the C++ client is set in its environment and its options; servers do not know it.
+constexpr Gate kClientGate = Gate::ManagedFieldsOptOutClient;
+constexpr bool kClientGateDefault = true;
+static_assert(std::size(kGates) + 1 == static_cast<size_t>(Gate::kCount));
 
 }  // namespace
 
@@ -48,6 +49,7 @@ std::span<const GateInfo> all_gates() { return kGates; }
 
 Gates::Gates() {
   for (const GateInfo& info : kGates) on_[static_cast<size_t>(info.gate)] = info.default_on;
+  on_[static_cast<size_t>(kClientGate)] = kClientGateDefault;
 }
 
 Gates Gates::with(Gate gate, bool value) const {
@@ -65,7 +67,8 @@ Result<Gates> Gates::parse(std::string_view text) const {
     if (equals == std::string_view::npos)
       return bad_request("feature gate " + std::string(item) + ": missing =true or =false");
     const std::string_view name = trim(item.substr(0, equals)), value = trim(item.substr(equals + 1));
-    if (value != "true" && value != "false") {
+    const std::optional<bool> on = parse_bool(value);  // As in Kubernetes.
+    if (!on) {
       return bad_request("feature gate " + std::string(name) + ": \"" + std::string(value) +
                          "\" is neither true nor false");
     }
@@ -77,11 +80,11 @@ Result<Gates> Gates::parse(std::string_view text) const {
       return bad_request("unknown feature gate " + std::string(name) +
                          "; known: " + join(kGates, ", ", [](const GateInfo& info) { return info.name; }));
     }
-    if (found->locked && found->default_on != (value == "true")) {
+    if (found->locked && found->default_on != *on) {
       return bad_request("feature gate " + std::string(name) + " is locked to " +
                          (found->default_on ? "true" : "false"));
     }
-    result.on_[static_cast<size_t>(found->gate)] = value == "true";
+    result.on_[static_cast<size_t>(found->gate)] = *on;
   }
   return result;
 }
