@@ -329,7 +329,7 @@ TEST_P(EveryInformer, TracksTheServer) {
   std::shared_ptr<Informer> informer = Informer::follow(client, builtin("v1", "ConfigMap"),
                                                         {.space = space.name,
                                                          .field_selector = "metadata.name!=kube-root-ca.crt",
-                                                         .drop_fields = {{std::string(kManagedFields)}},
+                                                         .drop_fields = {kManagedFields},
                                                          .encoding = std::get<0>(GetParam()),
                                                          .streaming_list = std::get<1>(GetParam())});
   std::atomic<int> added{0}, changed{0}, removed{0};
@@ -364,7 +364,7 @@ TEST(Live, InformersAreSharedCompressedAndReduced) {
   const Space space(client);
   const std::string text(300, 'q');
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(space.put("m" + std::to_string(i), text + std::to_string(i)));
-  InformerOptions options{.space = space.name, .drop_fields = {{std::string(kManagedFields)}}};
+  InformerOptions options{.space = space.name, .drop_fields = {kManagedFields}};
   std::shared_ptr<Informer> one = Informer::follow(client, builtin("v1", "ConfigMap"), options);
   EXPECT_EQ(one, Informer::follow(client, builtin("v1", "ConfigMap"), options));
   options.keep_fields = {"metadata.labels"};
@@ -468,7 +468,7 @@ TEST(Live, MarkersAreSentOnlyToServersThatSupportThem) {
                   R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":{"k8s_io__value":"unset"}}})"),
               {.force = true})
           .wait();
-  Result<bool> understood = client.supports_unset().wait();
+  Result<bool> understood = client.supports_unset(builtin("v1", "ConfigMap")).wait();
   ASSERT_TRUE(understood) << understood.error().message;
   EXPECT_FALSE(*understood && !is_holdfast());
   if (*understood) {

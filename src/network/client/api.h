@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,13 +71,32 @@ struct Retry {
   net::Millis max_delay{10'000};
 };
 
+// Which fields responses leave out: kInherit takes the list of the client, kKeep leaves out nothing, and a list names
+// dotted paths. An empty list leaves out nothing, too.
+class DropFields {
+ public:
+  enum Choice : uint8_t { kInherit, kKeep };
+  DropFields(Choice choice) : inherits_(choice == kInherit) {}
+  DropFields(std::initializer_list<std::string_view> fields) : fields_(fields.begin(), fields.end()) {}
+  explicit DropFields(std::vector<std::string> fields) : fields_(std::move(fields)) {}
+
+  bool inherits() const { return inherits_; }
+  const std::vector<std::string>& fields() const { return fields_; }
+
+ private:
+  bool inherits_ = false;
+  std::vector<std::string> fields_;
+};
+
 struct Options {
   // Recorded as the owner of written fields. Use a stable name without a version: each new name adds a permanent
-  // managedFields entry. If empty, the server uses the user agent's name for updates, and rejects applies.
+  // managedFields entry. If empty, the server uses the user agent's name for updates, and rejects applies. An object
+  // that declares its manager (metadata.options.fieldManager) is written as that one, on any server.
   std::string field_manager = "holdfast-client";
   std::string user_agent = "holdfast-client";
-  // Fields to leave out of responses. The server is asked to omit them; if it cannot, they are removed here, so callers
-  // never see them. docs/opting-out.md says when not to use this.
+  // Fields to leave out of responses, as dotted paths. The server is asked to omit them; if it cannot, they are removed
+  // here, so callers never see them. docs/opting-out.md says when not to use this. connect() fails if one is not a
+  // path, or identifies the object.
   std::vector<std::string> drop_fields;
   // ManagedFieldsOptOutClient; if off, drop_fields is ignored. Defaults to the environment variable
   // KUBE_FEATURE_ManagedFieldsOptOutClient (true or false).
@@ -92,9 +112,6 @@ struct Options {
   std::function<void(std::string_view)> on_warning;
 };
 
-// For Options::drop_fields of programs that do not use managedFields.
-inline constexpr std::string_view kManagedFields = "metadata.managedFields";
-
 // The representation requested for reads. A server that does not support it returns whole objects: check `kind`.
 enum class Shape : uint8_t {
   Object,
@@ -107,6 +124,7 @@ struct GetOptions {
   std::string resource_version;
   std::string subresource;
   Shape shape = Shape::Object;
+  DropFields drop_fields = DropFields::kInherit;
 };
 struct ListOptions {
   std::string label_selector, field_selector;
@@ -114,6 +132,7 @@ struct ListOptions {
   std::string continue_token;
   std::string resource_version, resource_version_match;
   Shape shape = Shape::Object;
+  DropFields drop_fields = DropFields::kInherit;
 };
 struct WatchOptions {
   std::string label_selector, field_selector;
@@ -122,12 +141,14 @@ struct WatchOptions {
   bool bookmarks = true;
   int64_t timeout_seconds = 0;  // 0 means the server's default.
   Shape shape = Shape::Object;
+  DropFields drop_fields = DropFields::kInherit;
 };
 struct WriteOptions {
   std::string field_manager;  // If empty, the client's.
   bool dry_run = false;
   std::string field_validation;  // Ignore, Warn, Strict; the server's default if empty.
   std::string subresource;
+  DropFields drop_fields = DropFields::kInherit;  // Of the response.
 };
 struct ApplyOptions {
   bool force = false;
@@ -135,12 +156,14 @@ struct ApplyOptions {
   bool dry_run = false;
   std::string field_validation;
   std::string subresource;
+  DropFields drop_fields = DropFields::kInherit;
 };
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
   std::string propagation_policy;     // Foreground, Background, Orphan; the kind's default if empty.
   std::string uid, resource_version;  // Preconditions.
   bool dry_run = false;
+  DropFields drop_fields = DropFields::kInherit;
 };
 
 enum class Patch : uint8_t { Json, Merge, Strategic };
@@ -225,7 +248,9 @@ class ApiBase {
 
  protected:
   Call<Result<Object>> create_value(const Value& object, const WriteOptions& options) const;
-  Call<Result<Object>> update_value(const Value& object, const WriteOptions& options) const;
+  // `dropped`: what the object lacks; nullopt if that is not known.
+  Call<Result<Object>> update_value(const Value& object, const WriteOptions& options,
+                                    std::optional<std::span<const std::string>> dropped) const;
   Call<Result<Object>> apply_value(const Value& config, const ApplyOptions& options) const;
   // For subresources whose body is of another kind: Eviction, TokenRequest, Scale, Binding.
   Call<Result<Object>> create_at_value(std::string name, const Value& body, const WriteOptions& options) const;
@@ -245,9 +270,19 @@ class Api : public ApiBase {
     Arena arena;
     return create_value(to_value(arena, object), options);
   }
+  // Replaces the object. Fails with BadRequest if it was read without more than managedFields, because the update would
+  // delete those fields. A Value does not tell how it was read: it is refused if the client drops such fields, unless
+  // the options say kKeep or give a list of their own.
   Call<Result<Object>> update(const T& object, WriteOptions options = {}) const {
     Arena arena;
-    return update_value(to_value(arena, object), options);
+    if constexpr (std::is_same_v<T, Value>) {
+      return update_value(object, options, std::nullopt);
+    } else {
+      return update_value(to_value(arena, object), options, object.dropped());
+    }
+  }
+  Call<Result<Object>> update(const Object& object, WriteOptions options = {}) const {
+    return update_value(object.root(), options, object.dropped());
   }
   // Server-Side Apply. Unset markers are sent only to servers that support them; otherwise fails with BadRequest.
   Call<Result<Object>> apply(const T& config, ApplyOptions options = {}) const {
@@ -302,8 +337,9 @@ class Client {
 
   // GET of any path: "/version", "/openapi/v3".
   Call<Result<std::string>> get_text(std::string path, std::string accept = "*/*") const;
-  // Whether the server supports unset markers. Cached after the first call.
-  Call<Result<bool>> supports_unset() const;
+  // Whether the server of the resource supports unset markers: the one that we talk to, or one behind it. Cached after
+  // the first call.
+  Call<Result<bool>> supports_unset(Resource resource) const;
 
   const std::string& default_namespace() const;
   net::EventLoop& loop() const;

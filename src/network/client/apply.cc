@@ -6,6 +6,7 @@
 
 #include "base/api_version.h"
 #include "base/base64.h"
+#include "base/strings.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
 #include "schema/schema.h"
@@ -248,7 +249,16 @@ Result<const ownership::FieldManager*> reader_of(const KindSource& kind) {
 }  // namespace
 
 Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
-                                      std::string_view subresource) {
+                                      std::string_view subresource, IfDropped if_dropped) {
+  if (lacks_more_than_ownership(object.dropped())) {
+    return bad_request(object.key() + " was read without " + join(object.dropped(), ", ") +
+                       ", which may be owned; read it with drop_fields = DropFields::kKeep to extract");
+  }
+  if (if_dropped == IfDropped::Refuse && !object.dropped().empty()) {
+    return bad_request(
+        object.key() +
+        " was read without metadata.managedFields; read it with drop_fields = DropFields::kKeep to extract");
+  }
   const Value* list = object.root().get("metadata", "managedFields");
   if (list == nullptr || list->is_null()) return std::optional<Fields>();
   Result<const ownership::FieldManager*> reader = reader_of(kind);

@@ -262,10 +262,17 @@ struct KindSource {
   std::string_view api_version, kind;
   std::string_view crd_schema;  // openAPIV3Schema as JSON; empty for built-in kinds.
 };
+// What to do if an object was read without managedFields.
+enum class IfDropped : uint8_t { ReturnNothing, Refuse };
 // The fields that `manager` applied through `subresource` (empty: the object itself), with markers for fields it owns
-// as unset. nullopt if it has applied nothing, or if the object has no managedFields because the client dropped them.
+// as unset: applying the result again changes nothing. nullopt if it has applied nothing.
+//
+// An object that was read without managedFields (Object::dropped) does not tell what a manager applied: nullopt, too,
+// or BadRequest if that is to be refused. Applying a configuration made from nothing gives up everything that the
+// manager owned, so a program that extracts, changes and applies should refuse. BadRequest also if other fields were
+// dropped: the manager may own them.
 Result<std::optional<Fields>> extract(const KindSource& kind, const Object& object, std::string_view manager,
-                                      std::string_view subresource);
+                                      std::string_view subresource, IfDropped if_dropped = IfDropped::ReturnNothing);
 
 // The base of generated kinds: the fields common to all objects.
 template <class Self>
@@ -334,7 +341,13 @@ class Kind : public Struct<Self> {
   }
 
   // An object that was read, as this type.
-  static Self of(const Object& object) { return Self(Fields::of(object.root())); }
+  static Self of(const Object& object) {
+    Self self(Fields::of(object.root()));
+    self.dropped_.assign(object.dropped().begin(), object.dropped().end());
+    return self;
+  }
+  // See Object::dropped.
+  std::span<const std::string> dropped() const { return dropped_; }
   std::string name() const { return text("name"); }
   std::string space() const { return text("namespace"); }
   std::string uid() const { return text("uid"); }
@@ -347,8 +360,9 @@ class Kind : public Struct<Self> {
 
   // The fields that `manager` applied to the object, through `subresource` if given. See apply::extract.
   static Result<std::optional<Self>> extract(const Object& object, std::string_view manager,
-                                             std::string_view subresource = {}) {
-    Result<std::optional<Fields>> fields = apply::extract(Self::source(), object, manager, subresource);
+                                             std::string_view subresource = {},
+                                             IfDropped if_dropped = IfDropped::ReturnNothing) {
+    Result<std::optional<Fields>> fields = apply::extract(Self::source(), object, manager, subresource, if_dropped);
     if (!fields) return fields.take_error();
     if (!*fields) return std::optional<Self>();
     return std::optional<Self>(Self(std::move(**fields)));
@@ -370,6 +384,8 @@ class Kind : public Struct<Self> {
     reference.set("uid", owner.uid());
     return reference;
   }
+
+  std::vector<std::string> dropped_;
 };
 
 }  // namespace holdfast::client::apply

@@ -57,6 +57,7 @@ Result<Client> Client::connect(const Config& config, Options options) {
 Result<Client> Client::connect(net::EventLoop& loop, const Config& config, Options options) {
   Result<ServerUrl> url = parse_server(config.server);
   if (!url) return url.take_error();
+  if (Result<Unit> valid = check_fields(options.drop_fields); !valid) return valid.take_error();
   auto core = std::make_shared<Core>(loop, config, std::move(options));
   core->url = std::move(*url);
   return Client(nullptr, std::move(core));
@@ -337,16 +338,21 @@ Task<Result<std::string>> text_of(std::shared_ptr<Core> core, std::string path, 
 
 }  // namespace
 
-// A server that supports markers says so in its OpenAPI documents, next to the media types for apply.
-Task<Result<bool>> fetch_marker_support(std::shared_ptr<Core> core) {
+// A server that supports markers says so in its OpenAPI documents, next to the media types for apply. A group may be
+// served by another server, behind an aggregator: its own document counts.
+Task<Result<bool>> fetch_marker_support(std::shared_ptr<Core> core, Resource resource) {
   const Core::Use use(core);
   if (!core->loop.in_thread()) co_await resume_on(core->loop);
-  if (core->knows_markers) co_return *core->knows_markers;
-  // Any group with something to apply would do; this document is small.
-  Result<std::string> document = co_await text_of(core, "/openapi/v3/apis/coordination.k8s.io/v1", "application/json");
-  if (!document) co_return document.take_error();
-  core->knows_markers = document->find("x-kubernetes-unset-marker") != std::string::npos;
-  co_return *core->knows_markers;
+  // Built-in groups have one server, and this document is smaller than most of theirs.
+  const bool built_in = types::find_kind(resource.group, resource.version, resource.kind) != nullptr;
+  const std::string path =
+      "/openapi/v3" + (built_in ? "/apis/coordination.k8s.io/v1" : api_path(resource.group, resource.version));
+  if (const auto known = core->knows_markers.find(path); known != core->knows_markers.end()) co_return known->second;
+  Result<std::string> document = co_await text_of(core, path, "application/json");
+  if (!document && document.error().code != 404) co_return document.take_error();
+  const bool found = document && document->find("x-kubernetes-unset-marker") != std::string::npos;
+  core->knows_markers.emplace(path, found);
+  co_return found;
 }
 
 Call<Result<std::vector<Resource>>> Client::discover(std::chrono::seconds max_age) const {
@@ -370,6 +376,8 @@ Call<Result<Resource>> Client::find_kind(std::string api_version, std::string ki
 Call<Result<std::string>> Client::get_text(std::string path, std::string accept) const {
   return {core_->loop, text_of(core_, std::move(path), std::move(accept))};
 }
-Call<Result<bool>> Client::supports_unset() const { return {core_->loop, fetch_marker_support(core_)}; }
+Call<Result<bool>> Client::supports_unset(Resource resource) const {
+  return {core_->loop, fetch_marker_support(core_, std::move(resource))};
+}
 
 }  // namespace holdfast::client

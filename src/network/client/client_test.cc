@@ -199,37 +199,186 @@ TEST(Gate, EnvironmentVariableIsReadAndOptionWins) {
   setenv("KUBE_FEATURE_ManagedFieldsOptOutClient", "false", 1);
   EXPECT_FALSE(opt_out_gate(std::nullopt));
   EXPECT_TRUE(opt_out_gate(true));
+  for (const char* text : {"0", "f", "F", "FALSE", "False"}) {
+    setenv("KUBE_FEATURE_ManagedFieldsOptOutClient", text, 1);
+    EXPECT_FALSE(opt_out_gate(std::nullopt)) << text;
+  }
+  for (const char* text : {"1", "t", "TRUE", "nonsense"}) {
+    setenv("KUBE_FEATURE_ManagedFieldsOptOutClient", text, 1);
+    EXPECT_TRUE(opt_out_gate(std::nullopt)) << text;
+  }
   unsetenv("KUBE_FEATURE_ManagedFieldsOptOutClient");
 }
 
 struct DropCase {
   const char* name;
-  const char* kind;  // object or list
+  Answered answered;
   const char* answer;
   const char* want;
 };
 
 TEST(Drops, ListedFieldsAreRemovedFromEveryResponse) {
   const DropCase cases[] = {
-      {"an object", "object", R"({"metadata":{"name":"a","managedFields":[{}]},"data":{"managedFields":"x"}})",
+      {"an object", Answered::Object, R"({"metadata":{"name":"a","managedFields":[{}]},"data":{"managedFields":"x"}})",
        R"({"metadata":{"name":"a"},"data":{"managedFields":"x"}})"},
-      {"an empty list is removed too", "object", R"({"metadata":{"managedFields":[]}})", R"({"metadata":{}})"},
-      {"the items of a list", "list", R"({"items":[{"metadata":{"managedFields":[1]}},{"metadata":{"name":"b"}}]})",
+      {"an empty list is removed too", Answered::Object, R"({"metadata":{"managedFields":[]}})", R"({"metadata":{}})"},
+      {"the items of a list", Answered::List,
+       R"({"items":[{"metadata":{"managedFields":[1]}},{"metadata":{"name":"b"}}]})",
        R"({"items":[{"metadata":{}},{"metadata":{"name":"b"}}]})"},
-      {"the objects of a table's rows", "list",
-       R"({"rows":[{"cells":[1],"object":{"metadata":{"managedFields":[1]}}}]})",
-       R"({"rows":[{"cells":[1],"object":{"metadata":{}}}]})"},
-      {"other fields", "object", R"({"metadata":{"name":"a"},"spec":{"secret":1,"items":[{"x":1,"y":2}]}})",
+      {"the objects of a table's rows", Answered::Table,
+       R"({"kind":"Table","rows":[{"cells":[1],"object":{"metadata":{"managedFields":[1]}}}]})",
+       R"({"kind":"Table","rows":[{"cells":[1],"object":{"metadata":{}}}]})"},
+      {"a list instead of a table", Answered::Table, R"({"items":[{"metadata":{"managedFields":[1]}}]})",
+       R"({"items":[{"metadata":{}}]})"},
+      {"an object instead of a table", Answered::Table, R"({"metadata":{"managedFields":[1]}})", R"({"metadata":{}})"},
+      {"rows of an ordinary object are its data", Answered::Object,
+       R"({"rows":[{"object":{"metadata":{"managedFields":[1]}}}],"items":[{"metadata":{"managedFields":[1]}}]})",
+       R"({"rows":[{"object":{"metadata":{"managedFields":[1]}}}],"items":[{"metadata":{"managedFields":[1]}}]})"},
+      {"other fields", Answered::Object, R"({"metadata":{"name":"a"},"spec":{"secret":1,"items":[{"x":1,"y":2}]}})",
        R"({"metadata":{"name":"a"},"spec":{"items":[{"y":2}]}})"},
   };
   const Drops drops({"metadata.managedFields", "spec.secret", "spec.items.x"});
   EXPECT_EQ(drops.parameter, ";drop=metadata.managedFields+spec.secret+spec.items.x");
   for (const DropCase& c : cases) {
-    const codec::FieldPaths& paths = std::string_view(c.kind) == "list" ? drops.list : drops.object;
-    Result<Object> answer = decode_answer(Encoding::Json, c.answer, paths);
+    Result<Object> answer = decode_answer(Encoding::Json, c.answer, drops, c.answered);
     ASSERT_TRUE(answer) << c.name;
     EXPECT_EQ(answer->json(), c.want) << c.name;
+    EXPECT_EQ(answer->dropped().size(), 3u) << c.name;
+    Arena arena;
+    Result<Object> cbor =
+        decode_answer(Encoding::Cbor, codec::encode_cbor(*codec::decode_json(arena, c.answer)), drops, c.answered);
+    ASSERT_TRUE(cbor) << c.name;
+    EXPECT_EQ(cbor->json(), c.want) << c.name;
   }
+}
+
+TEST(Drops, ProtobufFallbackRemovesFieldsToo) {
+  Arena arena;
+  const types::Resource& map = *types::find_kind("", "v1", "ConfigMap");
+  const Result<Value> object = codec::decode_json(
+      arena, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[{"manager":"m"}]},
+                 "data":{"x":"1"},"immutable":true})");
+  std::string bytes;
+  ASSERT_TRUE(codec::encode_enveloped(*map.type, *codec::to_typed(arena, *map.type, *object), bytes));
+  const Result<Object> one =
+      decode_answer(Encoding::Protobuf, bytes, Drops({"metadata.managedFields"}), Answered::Object);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->root().get("metadata", "managedFields"), nullptr);
+  EXPECT_EQ(one->root().text_at("kind"), "ConfigMap");
+  EXPECT_EQ(one->root().text_at("data", "x"), "1");
+  const Result<Object> other = decode_answer(Encoding::Protobuf, bytes, Drops({"data"}), Answered::Object);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->root().find("data"), nullptr);
+  EXPECT_TRUE(other->root().get("metadata", "managedFields"));
+}
+
+struct AcceptCase {
+  const char* name;
+  std::vector<std::string> fields;
+  const char* want;
+};
+
+// What Kubernetes 1.38 takes: a clause with any other field than managedFields matches nothing there.
+TEST(Drops, ClausesWithTheWholeListComeFirst) {
+  const AcceptCase cases[] = {
+      {"nothing", {}, "application/cbor,application/json"},
+      {"managedFields",
+       {"metadata.managedFields"},
+       "application/cbor;drop=metadata.managedFields,application/json;drop=metadata.managedFields"},
+      {"managedFields and more",
+       {"data", "metadata.managedFields"},
+       "application/cbor;drop=data+metadata.managedFields,application/json;drop=data+metadata.managedFields,"
+       "application/cbor;drop=metadata.managedFields,application/json;drop=metadata.managedFields"},
+      {"something else",
+       {"data"},
+       "application/cbor;drop=data,application/json;drop=data,application/cbor,application/json"},
+  };
+  const Resource widgets{"x.io", "v1", "widgets", "Widget", true};
+  for (const AcceptCase& c : cases) {
+    EXPECT_EQ(Core::accept(widgets, Drops(c.fields), Encoding::Cbor, Shape::Object, Core::Asked::Object), c.want)
+        << c.name;
+  }
+  EXPECT_EQ(Core::accept(widgets, Drops({"data"}), Encoding::Json, Shape::Table, Core::Asked::List),
+            "application/json;as=Table;v=v1;g=meta.k8s.io;drop=data,application/json;drop=data,"
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
+}
+
+TEST(Drops, FieldsAreValidated) {
+  for (const char* good : {"metadata.managedFields", "data", "spec.template", "spec.x-y", "metadata.labels"}) {
+    EXPECT_TRUE(check_fields({good})) << good;
+  }
+  for (const char* bad : {"", ".", ".spec", "spec.", "a..b", "a,b", "a+b", "a;q=0", "a b", "a\"", "metadata",
+                          "metadata.name", "kind", "spec[0]", "metadata.resourceVersion"}) {
+    EXPECT_FALSE(check_fields({bad})) << bad;
+    EXPECT_FALSE(Client::connect(Config{.server = "http://127.0.0.1:1"}, {.drop_fields = {bad}})) << bad;
+  }
+}
+
+TEST(Drops, EmptyListOptsInAgain) {
+  EXPECT_TRUE(GetOptions{}.drop_fields.inherits());
+  EXPECT_FALSE((GetOptions{.drop_fields = {}}.drop_fields.inherits()));
+  EXPECT_TRUE((InformerOptions{.drop_fields = {}}.drop_fields.fields().empty()));
+  EXPECT_EQ((GetOptions{.drop_fields = {kManagedFields}}.drop_fields.fields()),
+            std::vector<std::string>{"metadata.managedFields"});
+}
+
+TEST(Drops, PartialObjectIsNotWritten) {
+  Result<Client> client = Client::connect(Config{.server = "http://127.0.0.1:1"}, {.retry = {.max_attempts = 1}});
+  ASSERT_TRUE(client);
+  const Api<> maps = client->api(builtin("v1", "ConfigMap"), "n");
+  const auto read = [](std::vector<std::string> fields) {
+    return *decode_answer(Encoding::Json,
+                          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}})",
+                          Drops(std::move(fields)), Answered::Object);
+  };
+  const Object partial = read({"metadata.managedFields", "data"}), stripped = read({"metadata.managedFields"});
+  const std::string refused = "a was read without metadata.managedFields, data, which an update would delete";
+  EXPECT_THAT(maps.update(partial).wait().error().message, HasSubstr(refused));
+  const Object edited = partial.edited(
+      [](Arena& arena, const Value& root) { return with_member(arena, root, "immutable", Value::boolean(true)); });
+  EXPECT_THAT(edited.json(), HasSubstr("immutable"));
+  EXPECT_THAT(maps.update(edited).wait().error().message, HasSubstr(refused));
+  // Nothing listens there: these were sent.
+  EXPECT_EQ(maps.update(stripped).wait().error().reason, Reason::ServiceUnavailable);
+  EXPECT_EQ(maps.update(partial.root()).wait().error().reason, Reason::ServiceUnavailable) << "a Value does not tell";
+  Result<Client> dropping =
+      Client::connect(Config{.server = "http://127.0.0.1:1"}, {.drop_fields = {"data"}, .retry = {.max_attempts = 1}});
+  ASSERT_TRUE(dropping);
+  const Api<> other = dropping->api(builtin("v1", "ConfigMap"), "n");
+  EXPECT_THAT(other.update(stripped.root()).wait().error().message, HasSubstr("was read without data"));
+  EXPECT_EQ(other.update(stripped.root(), {.drop_fields = DropFields::kKeep}).wait().error().reason,
+            Reason::ServiceUnavailable);
+  EXPECT_THAT(other.get("a", {.drop_fields = {"a,b"}}).wait().error().message, HasSubstr("is not a path"));
+}
+
+TEST(Extract, ObjectWithDroppedFieldsCanBeRefused) {
+  const std::string text =
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[
+          {"manager":"me","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:x":{}}}}]},
+          "data":{"x":"1"}})";
+  const auto extract = [&](std::vector<std::string> fields, apply::IfDropped if_dropped) {
+    const Object object = *decode_answer(Encoding::Json, text, Drops(std::move(fields)), Answered::Object);
+    return apply::extract({"v1", "ConfigMap", {}}, object, "me", "", if_dropped);
+  };
+  const auto lenient = extract({"metadata.managedFields"}, apply::IfDropped::ReturnNothing);
+  ASSERT_TRUE(lenient);
+  EXPECT_FALSE(*lenient);
+  EXPECT_THAT(extract({"metadata.managedFields"}, apply::IfDropped::Refuse).error().message,
+              HasSubstr("was read without metadata.managedFields"));
+  EXPECT_THAT(extract({"data"}, apply::IfDropped::ReturnNothing).error().message, HasSubstr("was read without data"));
+  EXPECT_TRUE(*extract({}, apply::IfDropped::Refuse));
+}
+
+TEST(DeclaredManager, IsSentAsTheParameter) {
+  Result<Client> client = Client::connect(Config{.server = "http://127.0.0.1:1"}, {.retry = {.max_attempts = 1}});
+  ASSERT_TRUE(client);
+  Arena arena;
+  const Value object = *codec::decode_json(
+      arena, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","options":{"fieldManager":"team"}}})");
+  const Api<> maps = client->api(builtin("v1", "ConfigMap"), "n");
+  EXPECT_THAT(maps.apply(object, {.field_manager = "other"}).wait().error().message,
+              HasSubstr("metadata.options[fieldManager] is \"team\""));
+  EXPECT_EQ(maps.apply(object, {.field_manager = "team"}).wait().error().reason, Reason::ServiceUnavailable);
 }
 
 TEST(Errors, ErrorIsReadFromStatus) {
@@ -281,7 +430,7 @@ TEST(ApplyFields, LastCallWins) {
 
 TEST(Extract, ObjectWithoutManagedFieldsIsNotAnError) {
   Result<Object> object = decode_answer(
-      Encoding::Json, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}})", {});
+      Encoding::Json, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}})");
   Result<std::optional<apply::Fields>> applied = apply::extract({"v1", "ConfigMap", {}}, *object, "me", "");
   ASSERT_TRUE(applied);
   EXPECT_FALSE(*applied);
@@ -293,8 +442,7 @@ TEST(Extract, ReturnsFieldsAppliedByManager) {
                     R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","managedFields":[
           {"manager":"me","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:x":{}}}},
           {"manager":"you","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:y":{}}}}]},
-          "data":{"x":"1","y":"2"}})",
-                    {});
+          "data":{"x":"1","y":"2"}})");
   Result<std::optional<apply::Fields>> applied = apply::extract({"v1", "ConfigMap", {}}, *object, "me", "");
   ASSERT_TRUE(applied) << applied.error().message;
   ASSERT_TRUE(*applied);
@@ -361,9 +509,9 @@ TEST(Dropping, KeepsEverythingElse) {
   const std::string_view object =
       R"({"metadata":{"managedFields":[{"manager":"m"}],"name":"a","labels":{"managedFields":"l"}},"data":{"secret":"s","x":"1"}})";
   const std::string_view stripped = R"({"metadata":{"name":"a","labels":{"managedFields":"l"}},"data":{"x":"1"}})";
-  EXPECT_EQ(decode_answer(Encoding::Json, std::string(object), drops.object)->json(), stripped);
+  EXPECT_EQ(decode_answer(Encoding::Json, std::string(object), drops, Answered::Object)->json(), stripped);
   const std::string list = R"({"items":[)" + std::string(object) + "," + std::string(object) + R"(,{"data":null},7]})";
-  EXPECT_EQ(decode_answer(Encoding::Json, list, drops.list)->json(),
+  EXPECT_EQ(decode_answer(Encoding::Json, list, drops, Answered::List)->json(),
             R"({"items":[)" + std::string(stripped) + "," + std::string(stripped) + R"(,{"data":null},7]})");
 }
 

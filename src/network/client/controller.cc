@@ -204,7 +204,7 @@ Controller::~Controller() { stop(); }
 WorkQueue& Controller::queue() { return state_->queue; }
 
 std::shared_ptr<Informer> Controller::follow(Resource resource, InformerOptions options, Keys keys) {
-  if (!options.drop_fields) options.drop_fields = {std::string(kManagedFields)};
+  if (options.drop_fields.inherits()) options.drop_fields = {kManagedFields};
   std::shared_ptr<Informer> informer = Informer::follow(state_->client, std::move(resource), std::move(options));
   auto add = [weak = std::weak_ptr<State>(state_), keys](const Stored& stored) {
     const std::shared_ptr<State> state = weak.lock();

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "base/thread_pool.h"
 #include "base/url.h"
+#include "codec/visible.h"
 
 namespace holdfast::client {
 
@@ -47,22 +48,56 @@ std::optional<int64_t> retry_after(const net::ClientResponse& response) {
 bool opt_out_gate(const std::optional<bool>& given) {
   if (given) return *given;
   if (const char* text = std::getenv("KUBE_FEATURE_ManagedFieldsOptOutClient"); text != nullptr) {
-    if (std::string_view(text) == "true") return true;
-    if (std::string_view(text) == "false") return false;
-    log::warning("ignoring environment variable: must be true or false",
+    if (const std::optional<bool> value = parse_bool(text)) return *value;
+    log::warning("ignoring environment variable: must be a boolean, such as true, false, 1 or 0",
                  {{"name", "KUBE_FEATURE_ManagedFieldsOptOutClient"}, {"value", text}});
   }
   return Gates().on(Gate::ManagedFieldsOptOutClient);
 }
 
-Drops::Drops(std::vector<std::string> names) : fields(std::move(names)) {
-  for (const std::string& field : fields) {
+Drops::Drops(std::vector<std::string> names)
+    : fields(std::make_shared<const std::vector<std::string>>(std::move(names))) {
+  bool ownership = false;
+  for (const std::string& field : *fields) {
     parameter += (parameter.empty() ? ";drop=" : "+") + field;
+    ownership = ownership || field == kManagedFields;
     object.add(field);
-    object.add("rows.object." + field);  // A Table.
     list.add("items." + field);
-    list.add("rows.object." + field);
+    table.add("rows.object." + field);
   }
+  if (lacks_more_than_ownership(*fields)) {
+    second_parameter = ownership ? ";drop=" + std::string(kManagedFields) : std::string();
+  }
+}
+
+const std::shared_ptr<const Drops>& Drops::none() {
+  static const std::shared_ptr<const Drops> kNone = std::make_shared<const Drops>();
+  return kNone;
+}
+
+Result<Unit> check_fields(const std::vector<std::string>& fields) {
+  static constexpr std::string_view kIdentity[] = {
+      "apiVersion",  "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.resourceVersion",
+      "metadata.uid"};
+  for (const std::string& field : fields) {
+    const std::vector<std::string_view> parts = split(field, '.');
+    const bool path = std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+      return !part.empty() && std::all_of(part.begin(), part.end(),
+                                          [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '$'; });
+    });
+    if (!path) return bad_request("drop_fields: \"" + field + "\" is not a path of field names, such as spec.template");
+    if (std::find(std::begin(kIdentity), std::end(kIdentity), field) != std::end(kIdentity)) {
+      return bad_request("drop_fields: " + field + " identifies the object and cannot be left out");
+    }
+  }
+  return Unit{};
+}
+
+Result<SharedDrops> Core::drops_of(const DropFields& choice) const {
+  if (choice.inherits()) return drops;
+  if (choice.fields().empty() || !opt_out_gate(options.opt_out_gate)) return Drops::none();
+  if (Result<Unit> valid = check_fields(choice.fields()); !valid) return valid.take_error();
+  return std::make_shared<const Drops>(choice.fields());
 }
 
 Result<ServerUrl> parse_server(std::string_view url) {
@@ -97,7 +132,7 @@ Core::Core(net::EventLoop& event_loop, Config the_config, Options the_options)
     : loop(event_loop),
       config(std::move(the_config)),
       options(std::move(the_options)),
-      drops(opt_out_gate(options.opt_out_gate) ? options.drop_fields : std::vector<std::string>{}),
+      drops(opt_out_gate(options.opt_out_gate) ? std::make_shared<const Drops>(options.drop_fields) : Drops::none()),
       tasks(loop, "client"),
       tokens_(options.max_calls_per_second * 10),
       refilled_(std::chrono::steady_clock::now()) {
@@ -302,7 +337,7 @@ Task<Result<Answer>> Core::send(std::shared_ptr<Core> core, PreparedRequest sent
   }
 }
 
-Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, PreparedRequest sent, bool list) {
+Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, PreparedRequest sent) {
   const Use use(core);
   Result<Answer> answer = co_await send(core, sent);
   if (!answer && answer.error().code == 415 && sent.content_type.ends_with("cbor")) {
@@ -311,43 +346,44 @@ Task<Result<Object>> Core::send_for_object(std::shared_ptr<Core> core, PreparedR
     Arena arena;
     Result<Value> body = codec::decode_cbor(arena, sent.body);
     if (!body) co_return body.take_error();
-    sent.body = codec::encode_json(*body);
+    sent.body = codec::visible_json(codec::encode_json(*body));
     sent.content_type = sent.content_type == "application/cbor" ? "application/json" : "application/apply-patch+yaml";
     answer = co_await send(core, sent);
   }
   if (!answer) co_return answer.take_error();
   const Encoding encoding = encoding_of(answer->response.header("content-type"));
-  co_return decode_answer(encoding, std::move(answer->response.body), list ? core->drops.list : core->drops.object);
+  co_return decode_answer(encoding, std::move(answer->response.body), *sent.drops, sent.answered);
 }
 
-std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape,
-                         Asked asked) const {
-  std::string text;
-  auto add = [&](std::string_view type) {
-    if (!text.empty()) text += ",";
-    text += type;
-    text += without.parameter;
-  };
+std::string Core::accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape, Asked asked) {
+  std::vector<std::string> types;
   if (shape == Shape::Table || shape == Shape::TableOfObjects) {
     // Table cells are text: other encodings save nothing.
-    add("application/json;as=Table;v=v1;g=meta.k8s.io");
-    add("application/json");
-    return text;
-  }
-  if (shape == Shape::Metadata) {
+    types = {"application/json;as=Table;v=v1;g=meta.k8s.io", "application/json"};
+  } else if (shape == Shape::Metadata) {
     const std::string as =
         std::string(";as=PartialObjectMetadata") + (asked == Asked::List ? "List" : "") + ";g=meta.k8s.io;v=v1";
-    if (encoding == Encoding::Cbor) add("application/cbor" + as);
-    add("application/json" + as);
-    add("application/json");
-    return text;
+    if (encoding == Encoding::Cbor) types.push_back("application/cbor" + as);
+    types.push_back("application/json" + as);
+    types.emplace_back("application/json");
+  } else {
+    const bool built_in = types::find_kind(resource.group, resource.version, resource.kind) != nullptr;
+    if (encoding == Encoding::Cbor) types.emplace_back("application/cbor");
+    if (built_in && (encoding == Encoding::Best || encoding == Encoding::Protobuf)) {
+      types.emplace_back("application/vnd.kubernetes.protobuf");
+    }
+    types.emplace_back("application/json");
   }
-  const bool built_in = types::find_kind(resource.group, resource.version, resource.kind) != nullptr;
-  if (encoding == Encoding::Cbor) add("application/cbor");
-  if (built_in && (encoding == Encoding::Best || encoding == Encoding::Protobuf)) {
-    add("application/vnd.kubernetes.protobuf");
-  }
-  add("application/json");
+  return accept_header(types, without);
+}
+
+std::string accept_header(const std::vector<std::string>& types, const Drops& without) {
+  std::string text;
+  const auto add = [&](const std::string& parameter) {
+    for (const std::string& type : types) text += (text.empty() ? "" : ",") + type + parameter;
+  };
+  add(without.parameter);
+  if (without.second_parameter) add(*without.second_parameter);
   return text;
 }
 

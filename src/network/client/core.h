@@ -15,6 +15,9 @@
 
 namespace holdfast::client {
 
+struct Drops;
+enum class Answered : uint8_t;
+
 // A request, which may be sent several times.
 struct PreparedRequest {
   std::string method = "GET";
@@ -25,6 +28,8 @@ struct PreparedRequest {
   bool retry_safe = true;  // Safe to send again after the connection broke.
   bool streaming = false;  // The caller reads the body.
   std::string if_none_match;
+  std::shared_ptr<const Drops> drops;  // Null for responses that are no objects.
+  Answered answered{};
 };
 
 struct Answer {
@@ -42,15 +47,27 @@ struct ServerUrl {
 };
 Result<ServerUrl> parse_server(std::string_view url);
 
-// The fields to leave out of responses, by kind of response.
+// The fields to leave out of responses, by form of response. Immutable and shared.
 struct Drops {
-  std::vector<std::string> fields;
-  std::string parameter;  // ";drop=metadata.managedFields", or empty.
-  codec::FieldPaths object, list;
+  const FieldList fields;  // Never null.
+  std::string parameter;   // ";drop=metadata.managedFields", or empty.
+  // If there is another field than managedFields: the parameter for servers that know only that one, and take no clause
+  // that names another. Such clauses follow all others.
+  std::optional<std::string> second_parameter;
+  codec::FieldPaths object, list, table;
 
   explicit Drops(std::vector<std::string> names = {});
-  bool empty() const { return fields.empty(); }
+  bool empty() const { return fields->empty(); }
+  bool only_ownership() const { return !empty() && !lacks_more_than_ownership(*fields); }
+  static const std::shared_ptr<const Drops>& none();
 };
+using SharedDrops = std::shared_ptr<const Drops>;
+
+// BadRequest naming a field that is not a dotted path, or that identifies the object.
+Result<Unit> check_fields(const std::vector<std::string>& fields);
+
+// What a response contains.
+enum class Answered : uint8_t { Object, List, Table };
 
 // Whether the gate is on: as given, else from the environment, else the default.
 bool opt_out_gate(const std::optional<bool>& given);
@@ -62,17 +79,17 @@ struct Core : std::enable_shared_from_this<Core> {
   const Config config;
   const Options options;
   ServerUrl url;
-  Drops drops;
+  const SharedDrops drops;
+  // What a call's options choose. BadRequest if they name invalid fields.
+  Result<SharedDrops> drops_of(const DropFields& choice) const;
 
   // --- Calls
   static Task<Result<Answer>> send(std::shared_ptr<Core> core, PreparedRequest sent);
-  // The decoded response without the fields in `drops`.
-  static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, PreparedRequest sent, bool list);
+  // The decoded response without the fields in `sent.drops`.
+  static Task<Result<Object>> send_for_object(std::shared_ptr<Core> core, PreparedRequest sent);
   enum class Asked : uint8_t { Object, List };
-  std::string accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape, Asked asked) const;
-  std::string accept(const Resource& resource, Shape shape = Shape::Object, Asked asked = Asked::Object) const {
-    return accept(resource, drops, options.encoding, shape, asked);
-  }
+  static std::string accept(const Resource& resource, const Drops& without, Encoding encoding, Shape shape,
+                            Asked asked);
   std::string path(const Resource& resource, std::string_view space, std::string_view name = {},
                    std::string_view subresource = {}) const;
 
@@ -102,7 +119,7 @@ struct Core : std::enable_shared_from_this<Core> {
     std::chrono::system_clock::time_point at;
   };
   std::optional<Discovered> discovered;
-  std::optional<bool> knows_markers;
+  std::map<std::string, bool> knows_markers;  // By the path of the OpenAPI document that says so.
 
   std::map<std::string, std::weak_ptr<void>> informers;  // Shared informers, by resource and options.
   std::mutex informers_mutex;
@@ -132,15 +149,23 @@ struct Core : std::enable_shared_from_this<Core> {
 
 // --- Decoding of responses
 
+// Whether the value has a field at one of the paths.
+bool has_any(const Value& value, const codec::FieldPaths& paths);
 // Removes the members at the paths from a tree that was just decoded into the arena. Modified in place, since nothing
-// else refers to it yet: dropping fields that the server cannot drop costs only time. Only values on a path are
-// written.
+// else refers to it yet. Only values on a path are written.
 Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths);
+
+// The media types in order of preference, asking for the fields to be left out.
+std::string accept_header(const std::vector<std::string>& types, const Drops& without);
 
 // From a Content-Type.
 Encoding encoding_of(std::string_view content_type);
-// Decodes a complete response without the fields in `drop`.
-Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::FieldPaths& drop);
+// Decodes a complete response without the fields in `drops`. If a server sent them, no trees are built for them, and
+// the result does not keep the memory of what was received.
+Result<Object> decode_answer(Encoding encoding, std::string bytes, const Drops& drops, Answered answered);
+inline Result<Object> decode_answer(Encoding encoding, std::string bytes) {
+  return decode_answer(encoding, std::move(bytes), *Drops::none(), Answered::Object);
+}
 // The error for a response with a Status, or any other body.
 Error error_of(const net::ClientResponse& response);
 Error error_of_status(const Value& status, int code);
@@ -155,8 +180,10 @@ struct Watch::Raw {
   Encoding encoding = Encoding::Json;
 };
 
-// A watch over one stream; `drops` may differ from the client's.
+// A watch over one stream, without the fields in `drops`, whatever the options say.
 Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, std::string space, WatchOptions options,
-                               Drops drops, Encoding encoding);
+                               SharedDrops drops, Encoding encoding);
+// The rows of a Table do not follow from the Accept header.
+void add_shape(std::string& target, Shape shape);
 
 }  // namespace holdfast::client

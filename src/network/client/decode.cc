@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/api_version.h"
+#include "base/varint.h"
 #include "client/core.h"
 
 namespace holdfast::client {
@@ -74,7 +75,63 @@ Value without(Arena& arena, const Value& fresh, const codec::FieldPaths& paths, 
   return kept == fresh.members().size() ? fresh : Value::map(arena, std::span<const Member>(members, kept));
 }
 
+bool has_any_below(const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
+  if (value.is_list()) {
+    return std::any_of(value.items().begin(), value.items().end(),
+                       [&](const Value& item) { return has_any_below(item, paths, node); });
+  }
+  if (!value.is_map()) return false;
+  for (const Member& member : value.members()) {
+    const codec::FieldPaths::Node below = paths.child(node, member.key);
+    if (below == codec::FieldPaths::kNone) continue;
+    if (paths.ends_at(below) || has_any_below(member.value, paths, below)) return true;
+  }
+  return false;
+}
+
+// Whether the message has managedFields: in its metadata, or in that of its items.
+bool has_managed_fields(std::string_view message, Answered answered) {
+  constexpr uint64_t kMetadata = 1, kItems = 2, kManaged = 17;
+  bool found = false;
+  const auto each_field = [](std::string_view bytes, uint64_t number, const auto& visit) {
+    ByteReader reader(bytes);
+    while (reader.ok() && !reader.rest().empty()) {
+      const uint64_t tag = reader.varint();
+      if ((tag & 7) == 0) {
+        reader.varint();
+      } else if ((tag & 7) == 2) {
+        const std::string_view inner = reader.bytes(reader.varint());
+        if (reader.ok() && tag >> 3 == number) visit(inner);
+      } else {
+        return;
+      }
+    }
+  };
+  const auto look = [&](std::string_view object) {
+    each_field(object, kMetadata, [&](std::string_view metadata) {
+      each_field(metadata, kManaged, [&](std::string_view) { found = true; });
+    });
+  };
+  if (answered == Answered::List) {
+    each_field(message, kItems, look);
+  } else {
+    look(message);
+  }
+  return found;
+}
+
+// A tree of its own memory: what it was decoded from can be freed.
+codec::Document copy_of(const Value& root) {
+  codec::Document document;
+  document.set_root(deep_copy(document.arena(), root));
+  return document;
+}
+
 }  // namespace
+
+bool has_any(const Value& value, const codec::FieldPaths& paths) {
+  return has_any_below(value, paths, codec::FieldPaths::kRoot);
+}
 
 Value without_fields(Arena& arena, const Value& fresh, const codec::FieldPaths& paths) {
   return without(arena, fresh, paths, codec::FieldPaths::kRoot);
@@ -86,9 +143,10 @@ Encoding encoding_of(std::string_view content_type) {
   return Encoding::Json;
 }
 
-Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::FieldPaths& drop) {
+Result<Object> decode_answer(Encoding encoding, std::string bytes, const Drops& drops, Answered answered) {
   codec::Document document(std::move(bytes));
   Result<Value> root = Value();
+  const codec::FieldPaths* paths = answered == Answered::List ? &drops.list : &drops.object;
   if (encoding == Encoding::Protobuf) {
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(document.source());
     if (!envelope) return envelope.take_error();
@@ -100,15 +158,41 @@ Result<Object> decode_answer(Encoding encoding, std::string bytes, const codec::
                          std::string(envelope->type.kind));
     }
     static const Gates kAll;
-    root = codec::decode_protobuf(document.arena(), *type, envelope->message, envelope->type, {.gates = &kAll});
-  } else if (encoding == Encoding::Cbor) {
+    std::string kept;
+    if (drops.only_ownership() ? has_managed_fields(envelope->message, answered) : !drops.empty()) {
+      Result<Unit> done = codec::drop_protobuf_fields(*type, envelope->message, *paths, kept);
+      if (!done) return done.take_error();
+    }
+    if (kept.empty() || kept.size() == envelope->message.size()) {
+      root = codec::decode_protobuf(document.arena(), *type, envelope->message, envelope->type, {.gates = &kAll});
+    } else {
+      codec::Document rest(std::move(kept));
+      const codec::TypeMeta meta{rest.arena().copy(api_version), rest.arena().copy(envelope->type.kind)};
+      root = codec::decode_protobuf(rest.arena(), *type, rest.source(), meta, {.gates = &kAll});
+      document = std::move(rest);
+    }
+    if (!root) return root.take_error();
+    document.set_root(*root);
+    return Object(std::move(document), drops.empty() ? nullptr : drops.fields);
+  }
+  if (encoding == Encoding::Cbor) {
     root = codec::decode_cbor(document.arena(), document.source());
   } else {
-    root = codec::decode_json(document.arena(), document.source());
+    // Dropped fields remain text.
+    root = codec::decode_json(document.arena(), document.source(),
+                              {.raw = answered == Answered::Table || drops.empty() ? nullptr : paths});
   }
   if (!root) return root.take_error();
-  document.set_root(drop.empty() ? *root : without_fields(document.arena(), *root, drop));
-  return Object(std::move(document));
+  if (answered == Answered::Table) {
+    // A server without Tables sends the objects.
+    paths = root->text_at("kind") == "Table" ? &drops.table : root->has("items") ? &drops.list : &drops.object;
+  }
+  FieldList dropped = drops.empty() ? nullptr : drops.fields;
+  if (dropped != nullptr && has_any(*root, *paths)) {
+    return Object(copy_of(without_fields(document.arena(), *root, *paths)), std::move(dropped));
+  }
+  document.set_root(*root);
+  return Object(std::move(document), std::move(dropped));
 }
 
 Error error_of_status(const Value& status, int code) {
@@ -134,8 +218,7 @@ Error error_of_status(const Value& status, int code) {
 }
 
 Error error_of(const net::ClientResponse& response) {
-  static const codec::FieldPaths kNothing;
-  Result<Object> body = decode_answer(encoding_of(response.header("content-type")), response.body, kNothing);
+  Result<Object> body = decode_answer(encoding_of(response.header("content-type")), response.body);
   if (body && body->root().text_at("status") == "Failure") return error_of_status(body->root(), response.status);
   Error error;
   error.code = response.status;

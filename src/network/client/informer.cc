@@ -86,20 +86,6 @@ void names_in_tree(const Value& root, Names& names) {
   names.initial_events_end = root.text_at("metadata", "annotations", "k8s.io/initial-events-end") == "true";
 }
 
-bool has_any(const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
-  if (value.is_list()) {
-    return std::any_of(value.items().begin(), value.items().end(),
-                       [&](const Value& item) { return has_any(item, paths, node); });
-  }
-  if (!value.is_map()) return false;
-  for (const Member& member : value.members()) {
-    const codec::FieldPaths::Node below = paths.child(node, member.key);
-    if (below == codec::FieldPaths::kNone) continue;
-    if (paths.ends_at(below) || has_any(member.value, paths, below)) return true;
-  }
-  return false;
-}
-
 // Copies only the members at and below the paths.
 Value only(Arena& arena, const Value& value, const codec::FieldPaths& paths, codec::FieldPaths::Node node) {
   if (value.is_list()) {
@@ -121,6 +107,7 @@ Value only(Arena& arena, const Value& value, const codec::FieldPaths& paths, cod
 struct Form {
   std::string api_version, kind;
   const types::Type* type = nullptr;  // For Protobuf messages.
+  FieldList dropped;
 };
 
 }  // namespace
@@ -161,7 +148,7 @@ Object Stored::get() const {
   }
   // It was parsed once before it was stored; a Protobuf message may still not match its type.
   document.set_root(root ? *root : Value());
-  return Object(std::move(document));
+  return Object(std::move(document), data.form->dropped);
 }
 
 struct Informer::State : std::enable_shared_from_this<Informer::State> {
@@ -169,7 +156,8 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
       : core(std::move(the_core)),
         resource(std::move(the_resource)),
         options(std::move(the_options)),
-        drops(own_drops()),
+        chosen(core->drops_of(options.drop_fields)),
+        drops(chosen ? *chosen : Drops::none()),
         encoding(options.encoding.value_or(core->options.encoding)),
         streaming(options.streaming_list),
         pause(core->loop),
@@ -178,6 +166,11 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
     made->api_version = resource.api_version();
     made->kind = resource.kind;
     made->type = types::find_type_of(resource.group, resource.version, resource.kind);
+    if (!options.keep_fields.empty()) {
+      made->dropped = std::make_shared<const std::vector<std::string>>(1, "*");
+    } else if (!drops->empty()) {
+      made->dropped = drops->fields;
+    }
     form = std::move(made);
     for (const std::string& field : options.keep_fields) keep.add(field);
     if (!options.keep_fields.empty()) {
@@ -190,16 +183,12 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
 
   Shape shape() const { return options.metadata_only ? Shape::Metadata : Shape::Object; }
 
-  Drops own_drops() const {
-    if (!options.drop_fields) return core->drops;
-    return opt_out_gate(core->options.opt_out_gate) ? Drops(*options.drop_fields) : Drops();
-  }
-
   // --- Constant after construction.
   const std::shared_ptr<Core> core;
   const Resource resource;
   const InformerOptions options;
-  const Drops drops;
+  const Result<SharedDrops> chosen;
+  const SharedDrops drops;
   const Encoding encoding;
   codec::FieldPaths keep;
   std::shared_ptr<const Form> form;
@@ -247,6 +236,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
   void index(const Entry& before, const Entry& after);
   void heard(std::string_view resource_version);
   void failed(const Error& error);
+  void give_up(const Error& error);
   void stop();
 };
 
@@ -264,11 +254,11 @@ Result<std::shared_ptr<Stored::Data>> Informer::State::stored_form(Encoding from
     if (form->type == nullptr) return bad_request("received Protobuf for a kind without a Protobuf type");
     std::string_view message = envelope->message;
     if (!names_in_protobuf(message, names)) return bad_request("malformed object in a watch");
-    const bool only_managed = drops.fields.size() == 1 && drops.fields[0] == kManagedFields;
-    if (!drops.empty() && (!only_managed || names.has_managed_fields)) {
+    const bool only_managed = drops->only_ownership();
+    if (!drops->empty() && (!only_managed || names.has_managed_fields)) {
       scratch.clear();
       Result<Unit> changed = only_managed ? codec::change_metadata(message, {.drop_managed_fields = true}, scratch)
-                                          : codec::drop_protobuf_fields(*form->type, message, drops.object, scratch);
+                                          : codec::drop_protobuf_fields(*form->type, message, drops->object, scratch);
       if (!changed) return changed.take_error();
       message = scratch;
     }
@@ -285,17 +275,18 @@ Result<std::shared_ptr<Stored::Data>> Informer::State::stored_form(Encoding from
     }
   } else {
     Arena arena;
-    Result<Value> root = from == Encoding::Cbor ? codec::decode_cbor(arena, bytes) : codec::decode_json(arena, bytes);
+    Result<Value> root = from == Encoding::Cbor ? codec::decode_cbor(arena, bytes)
+                                                : codec::decode_json(arena, bytes, {.raw = &drops->object});
     if (!root) return root.take_error();
     names_in_tree(*root, names);
-    const bool dropped = !drops.empty() && has_any(*root, drops.object, codec::FieldPaths::kRoot);
+    const bool dropped = !drops->empty() && has_any(*root, drops->object);
     if (!options.keep_fields.empty()) {
       data->encoding = Encoding::Json;
       data->bytes = codec::encode_json(only(arena, *root, keep, codec::FieldPaths::kRoot));
     } else if (!dropped) {
       data->bytes = bytes;
     } else {
-      const Value rest = without_fields(arena, *root, drops.object);
+      const Value rest = without_fields(arena, *root, drops->object);
       data->bytes = from == Encoding::Cbor ? codec::encode_cbor(rest) : codec::encode_json(rest);
     }
   }
@@ -416,6 +407,14 @@ void Informer::State::failed(const Error& error) {
   ++now.failures;
 }
 
+void Informer::State::give_up(const Error& error) {
+  log::error("informer stopped", {{"resource", resource.plural}, {"error", error.message}});
+  std::unique_lock lock(mutex);
+  now.failed = true;
+  now.last_error = error.message;
+  stopped = true;
+}
+
 Result<Unit> Informer::State::take(WatchEvent::Type type, Encoding from, std::string_view bytes, bool& end_of_initial) {
   Names names;
   Result<std::shared_ptr<Stored::Data>> data = stored_form(from, bytes, names);
@@ -528,7 +527,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
     add_query(sent.target, "fieldSelector", options.field_selector);
     add_query(sent.target, "limit", "500");
     add_query(sent.target, "continue", token);
-    sent.accept = core->accept(resource, drops, encoding, shape(), Core::Asked::List);
+    sent.accept = Core::accept(resource, *drops, encoding, shape(), Core::Asked::List);
     Result<Answer> answer = co_await Core::send(core, std::move(sent));
     if (!answer) co_return answer.take_error();
     const Encoding got = encoding_of(answer->response.header("content-type"));
@@ -557,8 +556,7 @@ Task<Result<Unit>> Informer::State::list_pages() {
         if (!taken) co_return taken.take_error();
       }
     } else {
-      static const codec::FieldPaths kNothing;
-      Result<Object> page = decode_answer(got, std::move(answer->response.body), kNothing);
+      Result<Object> page = decode_answer(got, std::move(answer->response.body), *drops, Answered::List);
       if (!page) co_return page.take_error();
       version = page->root().text_at("metadata", "resourceVersion");
       token = page->root().text_at("metadata", "continue");
@@ -592,6 +590,7 @@ Task<void> Informer::State::run(std::shared_ptr<State> self) {
     if (const std::shared_ptr<State> alive = weak.lock()) alive->stop();
   });
   bool from_nothing = true;
+  if (!me.chosen) me.give_up(me.chosen.error());
   while (!me.stopped && !me.core->closing) {
     Result<Unit> ended = Unit{};
     if (from_nothing && !me.streaming) {
@@ -611,7 +610,10 @@ Task<void> Informer::State::run(std::shared_ptr<State> self) {
     if (!ended) {
       const Error& error = ended.error();
       me.failed(error);
-      if (error.code == 410 || error.reason == Reason::Expired || error.reason == Reason::Gone) {
+      if (error.code == 406) {
+        // The same request gets the same answer: the server knows the parameters, and refuses these fields.
+        me.give_up(error);
+      } else if (error.code == 410 || error.reason == Reason::Expired || error.reason == Reason::Gone) {
         from_nothing = true;
         me.list_done = false;
         me.delay = std::max(me.delay * 2, std::chrono::milliseconds(20));
@@ -668,13 +670,16 @@ std::shared_ptr<Informer> Informer::follow(const Client& client, Resource resour
                      (options.packed ? " packed" : " plain") + " " + std::to_string(options.resync.count()) +
                      (options.streaming_list ? " s" : " l") + (options.metadata_only ? " metadata" : "");
   for (const std::string& field : options.keep_fields) name += " +" + field;
-  if (options.drop_fields) {
+  if (!options.drop_fields.inherits()) {
     name += " without";
-    for (const std::string& field : *options.drop_fields) name += " " + field;
+    for (const std::string& field : options.drop_fields.fields()) name += " " + field;
   }
   std::lock_guard lock(core->informers_mutex);
   std::weak_ptr<void>& known = core->informers[name];
-  if (std::shared_ptr<void> alive = known.lock()) return std::static_pointer_cast<Informer>(alive);
+  if (std::shared_ptr<void> alive = known.lock()) {
+    std::shared_ptr<Informer> shared = std::static_pointer_cast<Informer>(alive);
+    if (!shared->status().failed) return shared;
+  }
   auto state = std::make_shared<State>(core, std::move(resource), std::move(options));
   core->tasks.post([state] { return State::run(state); });
   if (state->options.resync.count() > 0) core->tasks.post([state] { return State::resync(state); });
@@ -758,7 +763,11 @@ Task<Result<Unit>> until_synced(std::shared_ptr<Informer::State> state) {
     void await_resume() const noexcept {}
   };
   co_await Synced{*state};
-  if (!state->now.synced) co_return Error{Reason::ServiceUnavailable, "the informer was stopped"};
+  if (!state->now.synced) {
+    const std::string why = state->now.failed ? ": " + state->now.last_error : "";
+    co_return Error{state->now.failed ? Reason::NotAcceptable : Reason::ServiceUnavailable,
+                    "the informer was stopped" + why};
+  }
   co_return Unit{};
 }
 

@@ -27,8 +27,8 @@ namespace holdfast::client {
 struct InformerOptions {
   std::string space;  // The whole cluster if empty.
   std::string label_selector, field_selector;
-  // Fields to leave out; nullopt means the client's. Subject to Options::opt_out_gate, too.
-  std::optional<std::vector<std::string>> drop_fields;
+  // Subject to Options::opt_out_gate, too.
+  DropFields drop_fields = DropFields::kInherit;
   // If not empty, only these fields (dotted paths) are kept, besides apiVersion, kind and the identifying metadata.
   std::vector<std::string> keep_fields;
   bool metadata_only = false;           // The server sends PartialObjectMetadata.
@@ -59,6 +59,8 @@ struct InformerStatus {
   // Time since the server last sent anything: an upper bound on the copy's age. An open watch is probed every 15
   // seconds, so that a dead connection is noticed.
   std::chrono::milliseconds since_contact{0};
+  // Gave up: the server cannot send what was asked for (406), or the options are invalid. Waiting ends with last_error.
+  bool failed = false;
   std::string last_error;  // Empty after a successful attempt.
   uint64_t lists = 0, watches = 0, failures = 0;
   size_t objects = 0;
@@ -91,7 +93,7 @@ class Informer {
   std::vector<Stored> list() const;
   std::vector<Stored> list(std::string_view index, std::string_view value) const;
 
-  // Returns once the copy is complete; fails if the client closes first.
+  // Returns once the copy is complete; fails if the client closes first, or if the informer gives up.
   Call<Result<Unit>> wait_synced() const;
   InformerStatus status() const;
 

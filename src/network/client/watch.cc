@@ -8,7 +8,8 @@ namespace holdfast::client {
 
 struct Watch::State {
   std::shared_ptr<Core> core;
-  Drops drops;
+  SharedDrops drops;
+  Shape shape;
   net::ClientStream stream;
   Encoding encoding;
   std::string buffer;
@@ -17,8 +18,13 @@ struct Watch::State {
   bool canceled = false;
   uint64_t close_id = 0;
 
-  State(std::shared_ptr<Core> the_core, Drops the_drops, net::ClientStream the_stream, Encoding the_encoding)
-      : core(std::move(the_core)), drops(std::move(the_drops)), stream(std::move(the_stream)), encoding(the_encoding) {}
+  State(std::shared_ptr<Core> the_core, SharedDrops the_drops, Shape the_shape, net::ClientStream the_stream,
+        Encoding the_encoding)
+      : core(std::move(the_core)),
+        drops(std::move(the_drops)),
+        shape(the_shape),
+        stream(std::move(the_stream)),
+        encoding(the_encoding) {}
 
   // The first complete frame in the buffer; empty if more bytes are needed.
   Result<std::string_view> frame();
@@ -161,8 +167,7 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
       if (!plain_json_event(trimmed, type, raw.object)) co_return bad_request("malformed watch event");
     }
     if (type == "ERROR") {
-      static const codec::FieldPaths kNothing;
-      Result<Object> status = decode_answer(raw.encoding, std::string(raw.object), kNothing);
+      Result<Object> status = decode_answer(raw.encoding, std::string(raw.object));
       if (!status) co_return status.take_error();
       co_return error_of_status(status->root(), 0);
     }
@@ -175,25 +180,36 @@ Task<Result<std::optional<Watch::Raw>>> Watch::next_raw() {
 
 namespace {
 
-Task<Result<std::optional<WatchEvent>>> next_event(Watch watch, const Drops& drops, std::shared_ptr<void> keep) {
-  (void)keep;
+// The bookmark after the initial objects has an annotation; in a Table, on the object of its row.
+bool ends_initial_events(const Value& root) {
+  const auto has = [](const Value& object) {
+    return object.text_at("metadata", "annotations", "k8s.io/initial-events-end") == "true";
+  };
+  if (has(root)) return true;
+  const std::span<const Value> rows = root.items_at("rows");
+  const Value* object = rows.empty() ? nullptr : rows[0].find("object");
+  return object != nullptr && root.text_at("kind") == "Table" && has(*object);
+}
+
+Task<Result<std::optional<WatchEvent>>> next_event(Watch watch, SharedDrops drops, bool table) {
   Result<std::optional<Watch::Raw>> raw = co_await watch.next_raw();
   if (!raw) co_return raw.take_error();
   if (!*raw) co_return std::optional<WatchEvent>();
   WatchEvent event;
   event.type = (*raw)->type;
-  Result<Object> object = decode_answer((*raw)->encoding, std::string((*raw)->object), drops.object);
+  Result<Object> object =
+      decode_answer((*raw)->encoding, std::string((*raw)->object), *drops, table ? Answered::Table : Answered::Object);
   if (!object) co_return object.take_error();
   event.object = std::move(*object);
-  event.initial_events_end =
-      event.object.root().text_at("metadata", "annotations", "k8s.io/initial-events-end") == "true";
+  event.initial_events_end = event.type == WatchEvent::Type::Bookmark && ends_initial_events(event.object.root());
   co_return std::optional<WatchEvent>(std::move(event));
 }
 
 }  // namespace
 
 Call<Result<std::optional<WatchEvent>>> Watch::next() {
-  return {state_->core->loop, next_event(*this, state_->drops, state_)};
+  const bool table = state_->shape == Shape::Table || state_->shape == Shape::TableOfObjects;
+  return {state_->core->loop, next_event(*this, state_->drops, table)};
 }
 
 void Watch::cancel() {
@@ -204,7 +220,7 @@ void Watch::cancel() {
 }
 
 Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, std::string space, WatchOptions options,
-                               Drops drops, Encoding encoding) {
+                               SharedDrops drops, Encoding encoding) {
   const Core::Use use(core);
   PreparedRequest sent;
   sent.streaming = true;
@@ -219,11 +235,12 @@ Task<Result<Watch>> open_watch(std::shared_ptr<Core> core, Resource resource, st
   add_query(sent.target, "fieldSelector", options.field_selector);
   add_query(sent.target, "resourceVersion", options.resource_version);
   if (options.timeout_seconds > 0) add_query(sent.target, "timeoutSeconds", std::to_string(options.timeout_seconds));
-  sent.accept = core->accept(resource, drops, encoding, options.shape, Core::Asked::Object);
+  add_shape(sent.target, options.shape);
+  sent.accept = Core::accept(resource, *drops, encoding, options.shape, Core::Asked::Object);
   Result<Answer> answer = co_await Core::send(core, std::move(sent));
   if (!answer) co_return answer.take_error();
   const Encoding got = encoding_of(answer->response.header("content-type"));
-  auto state = std::make_shared<Watch::State>(core, std::move(drops), std::move(*answer->stream), got);
+  auto state = std::make_shared<Watch::State>(core, std::move(drops), options.shape, std::move(*answer->stream), got);
   state->close_id = core->on_close([weak = std::weak_ptr<Watch::State>(state)] {
     if (const std::shared_ptr<Watch::State> alive = weak.lock()) alive->stream.cancel();
   });

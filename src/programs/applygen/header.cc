@@ -396,8 +396,9 @@ class Writer {
       add_function(extracts_, "inline auto extract_" + lower,
                    {{"const Object&", "object", ""},
                     {"std::string_view", "manager", ""},
-                    {"std::string_view", "subresource", "{}"}},
-                   "return " + made.name + "::extract(object, manager, subresource);", "");
+                    {"std::string_view", "subresource", "{}"},
+                    {"apply::IfDropped", "if_dropped", "apply::IfDropped::ReturnNothing"}},
+                   "return " + made.name + "::extract(object, manager, subresource, if_dropped);", "");
       extracts_ += "\n";
     } else {
       text += "  using Struct::Struct;\n\n";
