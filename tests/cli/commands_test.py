@@ -358,7 +358,7 @@ def declared_manager(shell):
     shell.out("apply", "-f", "-", stdin=both)
     check(managers("plain") == {("holdfast", "Apply")} and managers("second") == {("other-actor", "Apply")}, "each document of a file as its own manager")
     status, out, err = shell.run("apply", "-f", "-", "--field-manager", "me", stdin=signed)
-    check(status == 1 and "fieldManager" in err, f"another manager on the command line is rejected by the server: {err}")
+    check(status == 1 and "fieldManager" in err, f"another manager on the command line is rejected: {err}")
     shell.out("create", "-f", "-", stdin=configmap("made", {"a": "b"}, "  options: {fieldManager: maker}\n"))
     check(managers("made") == {("maker", "Update")}, "create respects it too")
 
@@ -655,6 +655,45 @@ def with_command(shell):
     check(len(list(temporary.iterdir())) == 1 and "kept" in done.stderr, "unless --keep is given")
 
 
+def unset_and_options(shell):
+    """holdfast unset, what --owned-by shows, Lists that declare a manager, --force-fields with keys, refused flags."""
+    shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=configmap("unset", {"keep": "1", "gone": "2"}))
+    status, out, err = shell.run("unset", "cm", "unset", ".data.gone", "--field-manager", "bob")
+    check(status == 1 and re.search(r"\.data\.gone +\(unset\) +2 +alice", err), f"a conflict shows (unset): {err}")
+    status, out, err = shell.run("unset", "cm", "unset", ".data.gone", ".data.never", "--field-manager", "alice")
+    check(status == 0 and "configmap/unset unset .data.gone .data.never" in out, f"unset: {out}{err}")
+    live = json.loads(shell.out("get", "cm", "unset", "-o", "json"))
+    check(live["data"] == {"keep": "1"}, f"only the named fields go: {live['data']}")
+    owned = shell.out("get", "cm", "unset", "-o", "json", "--owned-by", "alice")
+    marker = {"k8s_io__value": "unset"}
+    check(json.loads(owned)["data"] == {"keep": "1", "gone": marker, "never": marker}, f"--owned-by shows what is unset: {owned}")
+    shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=owned)
+    again = json.loads(shell.out("get", "cm", "unset", "-o", "json"))
+    check(again["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"], "applying it again changes nothing")
+    for path in (".data[0]", "."):
+        status, out, err = shell.run("unset", "cm/unset", path)
+        check(status == 1 and path in err, f"a path that cannot be unset is refused: {err}")
+
+    managers = lambda name: {e["manager"] for e in json.loads(shell.out("get", "cm", name, "-o", "json", "--show-managed-fields"))["metadata"]["managedFields"]}
+    shell.out("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {"options": {"fieldManager": "lister"}}, "items": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l1"}, "data": {"a": "b"}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l2", "options": {"fieldManager": "own"}}, "data": {"a": "b"}}]}))
+    check(managers("l1") == {"lister"} and managers("l2") == {"own"}, "a List's manager is that of its items")
+
+    service = lambda port: json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}, "spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": port}]}})
+    shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=service(1))
+    path = '.spec.ports[port=80,protocol="TCP"].targetPort'
+    status, out, err = shell.run("apply", "-f", "-", "--field-manager", "bob", stdin=service(2))
+    check(status == 1 and path in err, f"the table prints {path}: {err}")
+    status, out, err = shell.run("apply", "-f", "-", "--field-manager", "bob", "--force-fields", path, stdin=service(2))
+    check(status == 0, f"which --force-fields takes: {err}")
+
+    for flags in (["--show-managed-fields"], ["-o", "json"], ["-A"], ["--sort-by", ".x"]):
+        status, out, err = shell.run("get", "--raw", "/version", *flags)
+        check(status == 1 and "--raw" in err, f"--raw with {flags} is refused: {err}")
+    check("managedFields" in shell.out("get", "cm", "unset", "-o", "jsonpath={.metadata}"), "jsonpath={.metadata} has everything, as in kubectl")
+    check("managedFields" not in shell.out("get", "cm", "unset", "-o", "yaml"), "YAML has no managedFields")
+
+
 def hostile_text(shell):
     """Values and names of others do not act on the terminal, and output stays JSON and YAML of the same values."""
     bad = "".join(map(chr, [*range(1, 9), *range(11, 32), *range(0x7f, 0xa0), 0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f), *range(0x2066, 0x206a), 0xfeff]))
@@ -790,7 +829,7 @@ def run_parts(server, parts):
 def main():
     anywhere = (conflicts, manifests, apply_sets, sources, ownership, hard_shapes, hostile_text, migrate, lifecycle, terminal, beside_kubectl)
     with Server(HOLDFAST) as server:
-        run_parts(server, (declared_manager, connection, unreachable, with_command, *anywhere))
+        run_parts(server, (declared_manager, unset_and_options, connection, unreachable, with_command, *anywhere))
     if PEER is None:
         needs.skip_part("the same with kube-apiserver", needs.NO_PEER)
     else:

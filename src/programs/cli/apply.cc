@@ -36,16 +36,31 @@ struct ApplyFlags {
   bool prune = false, adopt = false, yes = false;
   std::string field_manager, dry_run = "none", validate = "strict", output, apply_set, subresource;
 
+  std::string done = "serverside-applied";  // What is reported.
+
   // Suffix of messages in a dry run.
   const char* dry_run_note() const {
     return dry_run == "server" ? " (server dry run)" : dry_run == "client" ? " (dry run)" : "";
   }
 };
 
+// The fields that identify an object, as a configuration that applies nothing.
+Value identity_of(Arena& arena, const Value& object) {
+  MapBuilder metadata(arena), config(arena);
+  metadata.add("name", Value::string(object.text_at("metadata", "name")));
+  if (const std::string_view space = object.text_at("metadata", "namespace"); !space.empty()) {
+    metadata.add("namespace", Value::string(space));
+  }
+  config.add("apiVersion", Value::string(object.text_at("apiVersion")));
+  config.add("kind", Value::string(object.text_at("kind")));
+  config.add("metadata", metadata.build());
+  return config.build();
+}
+
 class Applier {
  public:
   Applier(const ApplyFlags& flags, const Session& session)
-      : flags_(flags), session_(session), force_fields_(split_commas(flags.force_fields)) {}
+      : flags_(flags), session_(session), force_fields_(split_paths(flags.force_fields)) {}
 
   int run(const std::vector<Manifest>& manifests) {
     int status = 0;
@@ -77,14 +92,15 @@ class Applier {
     options.field_validation = field_validation(flags_.validate);
     if (flags_.dry_run == "client") {
       progress.clear();
-      print(display_name(api->resource(), manifest.object.name()), " serverside-applied", flags_.dry_run_note(), "\n");
+      print(display_name(api->resource(), manifest.object.name()), " ", flags_.done, flags_.dry_run_note(), "\n");
       return Unit{};
     }
     Result<client::Object> applied = api->apply(manifest.object.root(), options).wait();
     std::vector<FieldConflict> overridden;
     // Retry: another writer may interfere, and then the conflicts differ.
     for (int tries = 0; !applied && is_field_conflict(applied.error()) && tries < 5; ++tries) {
-      Result<client::Object> live = api->get(std::string(manifest.object.name())).wait();
+      Result<client::Object> live =
+          api->get(std::string(manifest.object.name()), {.drop_fields = client::DropFields::kKeep}).wait();
       if (!live) return at(manifest, live.take_error());
       std::vector<FieldConflict> conflicts =
           read_conflicts(applied.error(), manifest.object.root(), live->root(), manager);
@@ -176,7 +192,7 @@ class Applier {
     } else if (!flags_.output.empty()) {
       applied_.push_back(applied);
     } else {
-      print(name, " serverside-applied", flags_.dry_run_note(), "\n");
+      print(name, " ", flags_.done, flags_.dry_run_note(), "\n");
     }
     fflush(stdout);
     for (const FieldConflict& conflict : conflicts) {
@@ -329,12 +345,90 @@ int apply(const ApplyFlags& flags) {
         (manifest.where() + ": metadata.name is not set; apply requires it (generateName works only with create)")
             .c_str());
   }
-  Result<Session> session = open_session(flags.connection);
+  Result<Session> session =
+      open_session(flags.connection, flags.show_foreign ? ManagedFields::Kept : ManagedFields::Dropped);
   if (!session) return fail(session.error().message.c_str());
   return flags.prune ? apply_as_set(flags, *session, *manifests) : Applier(flags, *session).run(*manifests);
 }
 
+struct UnsetFlags {
+  ApplyFlags apply;
+  std::vector<std::string> arguments;
+};
+
+// KIND NAME PATH... or KIND/NAME PATH...
+int unset(UnsetFlags& flags) {
+  Result<Session> session = open_session(flags.apply.connection);
+  if (!session) return fail(session.error().message.c_str());
+  const bool joined = flags.arguments[0].find('/') != std::string::npos;
+  const size_t named = joined ? 1 : 2;
+  if (flags.arguments.size() <= named)
+    return fail("unset: expected KIND NAME PATH...; a path is such as .spec.replicas");
+  const std::vector<std::string> words(flags.arguments.begin(),
+                                       flags.arguments.begin() + static_cast<ptrdiff_t>(named));
+  Result<std::vector<Target>> targets = find_targets(*session, words);
+  if (!targets) return fail_with(*session, targets.error());
+  if (targets->size() != 1) return fail("unset: expected exactly one object: KIND NAME");
+  const Target& target = targets->front();
+  const std::string manager =
+      flags.apply.field_manager.empty() ? std::string(kDefaultManager) : flags.apply.field_manager;
+  Result<client::Object> live =
+      session->client.api(target.resource, space_for(*session, target.resource)).get(target.name).wait();
+  if (!live) return fail_with(*session, live.error());
+  // What the manager applied so far is applied again, so that it keeps all of it.
+  const std::optional<std::string> schema = schema_of(*session, target.resource);
+  if (!schema) {
+    return fail(("the schema of " + target.resource.kind + " cannot be read, so what " + manager +
+                 " has applied is not known; use apply with a marker")
+                    .c_str());
+  }
+  Result<std::optional<client::apply::Fields>> applied =
+      client::apply::extract({target.resource.api_version(), target.resource.kind, *schema}, *live, manager,
+                             flags.apply.subresource, client::apply::IfDropped::Refuse);
+  if (!applied) return fail_with(*session, applied.error());
+  codec::Document document;
+  Value config = *applied ? (**applied).to_value(document.arena()) : identity_of(document.arena(), live->root());
+  for (size_t i = named; i < flags.arguments.size(); ++i) {
+    Result<Value> marked = with_marker_at(document.arena(), config, live->root(), flags.arguments[i]);
+    if (!marked) return fail(marked.error().message.c_str());
+    config = *marked;
+  }
+  document.set_root(config);
+  Manifest manifest;
+  manifest.source = target.resource.plural + "/" + target.name;
+  manifest.object = client::Object(std::move(document));
+  flags.apply.done = "unset " + join(std::vector<std::string>(flags.arguments.begin() + static_cast<ptrdiff_t>(named),
+                                                              flags.arguments.end()),
+                                     " ");
+  return Applier(flags.apply, *session).run({manifest});
+}
+
 }  // namespace
+
+Command add_unset(CLI::App& app) {
+  auto flags = std::make_shared<UnsetFlags>();
+  CLI::App* c = app.add_subcommand("unset", "Remove fields from an object, and own their absence");
+  c->add_option("KIND NAME PATH", flags->arguments,
+                "The object, KIND NAME or KIND/NAME, and the paths of fields, such as .spec.replicas")
+      ->required();
+  c->add_option("--field-manager", flags->apply.field_manager,
+                "Field manager that owns the absence; what it has applied before is kept; default: holdfast");
+  c->add_flag("--force-conflicts", flags->apply.force_conflicts,
+              "Take fields that other managers own, and report each of them");
+  c->add_option("--subresource", flags->apply.subresource, "Subresource to apply to, such as status");
+  add_write_flags(*c, flags->apply.dry_run, flags->apply.validate);
+  c->add_option("-o,--output", flags->apply.output, "Output format: name, yaml or json")
+      ->check(CLI::IsMember({"", "name", "yaml", "json"}));
+  add_connection_flags(*c, flags->apply.connection);
+  c->footer(
+      "\nItems of lists are given by their keys, as holdfast blame shows them. Needs a server that supports unset "
+      "markers.\n\n"
+      "Examples:\n"
+      "  holdfast unset deployment web .spec.replicas\n"
+      "  holdfast unset deployment/web '.spec.template.spec.containers[name=\"web\"].env[name=\"DEBUG\"]'\n"
+      "  holdfast unset configmap settings .data.legacy --field-manager team-a");
+  return [flags] { return unset(*flags); };
+}
 
 Command add_apply(CLI::App& app) {
   auto flags = std::make_shared<ApplyFlags>();

@@ -25,6 +25,7 @@ Command add_get(CLI::App& app);
 Command add_watch(CLI::App& app);
 Command add_wait(CLI::App& app);
 Command add_apply(CLI::App& app);
+Command add_unset(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_create(CLI::App& app);
 Command add_delete(CLI::App& app);

@@ -6,6 +6,7 @@
 #include "cli/field_path.h"
 #include "cli/print.h"
 #include "codec/codec.h"
+#include "ownership/ownership.h"
 #include "table/table.h"
 
 namespace holdfast::cli {
@@ -14,7 +15,23 @@ namespace {
 
 std::string shown_value(const Value* value) {
   if (value == nullptr) return "(none)";
+  if (value->is_map() && value->has(ownership::kUnsetKey)) return "(unset)";
   return value->is_string() ? std::string(value->as_string()) : codec::encode_json(*value);
+}
+
+// What the configuration says about a field: it may be unset together with a field that contains it.
+std::string configured_value(const Value& config, std::string_view path) {
+  const Value* value = value_at(config, path);
+  for (std::string_view outer = path; value == nullptr;) {
+    const size_t end = outer.find_last_of(".[");
+    if (end == std::string_view::npos || end == 0) break;
+    outer = outer.substr(0, end);
+    const Value* around = value_at(config, outer);
+    if (around == nullptr) continue;
+    if (around->is_map() && around->has(ownership::kUnsetKey)) value = around;
+    break;
+  }
+  return shown_value(value);
 }
 
 // The quoted part of: conflict with "alice" using apps/v1. Empty if the cause has none.
@@ -37,7 +54,7 @@ std::vector<FieldConflict> read_conflicts(const Error& error, const Value& confi
     if (known) continue;  // A field with several owners has one cause per owner.
     FieldConflict conflict;
     conflict.path = cause.field;
-    conflict.ours = shown_value(value_at(config, cause.field));
+    conflict.ours = configured_value(config, cause.field);
     conflict.live = shown_value(value_at(live, cause.field));
     if (owners) {
       for (const uint32_t position : owners->owners_of(cause.field)) {

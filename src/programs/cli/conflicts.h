@@ -23,7 +23,7 @@ enum class Resolution : uint8_t {
 
 struct FieldConflict {
   std::string path;
-  std::string ours, live;  // Values as compact JSON, "(none)" if unset.
+  std::string ours, live;  // Values as compact JSON; "(unset)" for a marker, "(none)" if absent.
   struct Owner {
     std::string manager, operation, subresource;
     std::optional<int64_t> since;

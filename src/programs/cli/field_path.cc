@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "codec/codec.h"
+#include "ownership/ownership.h"
 
 namespace holdfast::cli {
 
@@ -29,6 +30,25 @@ bool is_json(const Value& value, std::string_view text) {
   Arena arena;
   Result<Value> wanted = codec::decode_json(arena, text);
   return wanted && equal(value, *wanted, Numbers::ByValue);
+}
+
+// At commas that are not in quotes.
+std::vector<std::string> split_outside_quotes(std::string_view text) {
+  std::vector<std::string> parts(1);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',' && !quoted) {
+      parts.emplace_back();
+      continue;
+    }
+    parts.back() += text[i];
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) {
+      parts.back() += text[++i];
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    }
+  }
+  return parts;
 }
 
 // [port=80,protocol="TCP"]. Keys that the item lacks may have their default value, provided that another key matches.
@@ -139,6 +159,115 @@ const Value* value_at(const Value& root, std::string_view path) {
 Value with_value_at(Arena& arena, const Value& root, std::string_view path, const Value* value) {
   const std::optional<std::vector<PathStep>> steps = find_path(root, path);
   return steps ? changed(arena, root, *steps, value) : root;
+}
+
+std::vector<std::string> split_paths(const std::vector<std::string>& values) {
+  std::vector<std::string> paths;
+  for (const std::string& value : values) {
+    const std::string_view text = value;
+    size_t from = 0;
+    for (size_t at = 0; at <= text.size();) {
+      if (at < text.size() && text[at] == '[') {
+        const size_t end = bracket_end(text.substr(at));
+        at = end == std::string_view::npos ? text.size() : at + end;
+      } else if (at == text.size() || text[at] == ',') {
+        if (at > from) paths.emplace_back(text.substr(from, at - from));
+        from = ++at;
+      } else {
+        ++at;
+      }
+    }
+    if (paths.empty() || paths.back() != value) paths.push_back(value);
+  }
+  return paths;
+}
+
+namespace {
+
+Value marker(Arena& arena) {
+  MapBuilder map(arena);
+  map.add(ownership::kUnsetKey, Value::string(ownership::kUnsetValue));
+  return map.build();
+}
+
+// The keys of [port=80,protocol="TCP"] as a map; null if they cannot be read.
+Value keys_of(Arena& arena, std::string_view inside) {
+  MapBuilder keys(arena);
+  for (const std::string& pair : split_outside_quotes(inside)) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) return Value();
+    Result<Value> value = codec::decode_json(arena, arena.copy(pair.substr(equals + 1)));
+    if (!value) return Value();
+    keys.add_copy(pair.substr(0, equals), *value);
+  }
+  return keys.build();
+}
+
+Result<Value> marked(Arena& arena, const Value* config, const Value* live, std::string_view rest) {
+  if (rest.empty()) return marker(arena);
+  if (rest[0] == '.') {
+    rest.remove_prefix(1);
+    std::string_view key = rest.substr(0, rest.find_first_of(".["));
+    // As in find_path, the longest key that fits.
+    for (const Value* map : {live, config}) {
+      if (map == nullptr || !map->is_map()) continue;
+      for (const Member& member : map->members()) {
+        const bool fits =
+            rest.starts_with(member.key) &&
+            (rest.size() == member.key.size() || rest[member.key.size()] == '.' || rest[member.key.size()] == '[');
+        if (fits && member.key.size() > key.size()) key = rest.substr(0, member.key.size());
+      }
+    }
+    if (key.empty()) return bad_request("a field name is missing");
+    const bool has = config != nullptr && config->is_map();
+    Result<Value> child =
+        marked(arena, has ? config->find(key) : nullptr, live != nullptr && live->is_map() ? live->find(key) : nullptr,
+               rest.substr(key.size()));
+    if (!child) return child;
+    return with_member(arena, has ? *config : Value::empty_map(), arena.copy(key), *child);
+  }
+  const size_t end = rest[0] == '[' ? bracket_end(rest) : std::string_view::npos;
+  if (end == std::string_view::npos) return bad_request("expected .FIELD or [KEY=VALUE] at " + std::string(rest));
+  const std::string_view inside = rest.substr(1, end - 2);
+  const Value keys = keys_of(arena, inside);
+  if (!keys.is_map() || keys.count() == 0) {
+    return bad_request("an item of a list is unset by its keys, as in .spec.ports[port=80,protocol=\"TCP\"]");
+  }
+  const auto item_of = [&](const Value* list) -> const Value* {
+    if (list == nullptr || !list->is_list()) return nullptr;
+    for (const Absent absent : {Absent::Differs, Absent::Default}) {
+      for (const Value& item : list->items()) {
+        if (item.is_map() && has_keys(item, inside, absent)) return &item;
+      }
+    }
+    return nullptr;
+  };
+  const Value* own = item_of(config);
+  Value item = own == nullptr || rest.size() == end ? keys : *own;
+  if (rest.size() == end) {
+    item = with_member(arena, item, ownership::kUnsetKey, Value::string(ownership::kUnsetValue));
+  } else {
+    Result<Value> below = marked(arena, &item, item_of(live), rest.substr(end));
+    if (!below) return below;
+    item = *below;
+  }
+  ListBuilder items(arena);
+  if (config != nullptr && config->is_list()) {
+    for (const Value& other : config->items()) {
+      if (&other != own) items.add(other);
+    }
+  }
+  items.add(item);
+  return items.build();
+}
+
+}  // namespace
+
+Result<Value> with_marker_at(Arena& arena, const Value& config, const Value& live, std::string_view path) {
+  Result<Value> result =
+      marked(arena, &config, &live, path.starts_with('.') ? std::string(path) : "." + std::string(path));
+  if (!result) return bad_request(std::string(path) + ": " + result.error().message);
+  return deep_copy(arena, *result);
 }
 
 bool is_within(std::string_view path, std::string_view outer) {

@@ -91,6 +91,64 @@ data: {x: "1", w: "1"}
             R"({"data":{"own":"3","x":"1"}})");
 }
 
+TEST(Conflicts, UnsetFieldsAreShownAsUnset) {
+  const codec::Document config =
+      parse("{data: {x: {k8s_io__value: unset}}, box: {k8s_io__value: unset}, l: [{name: a, k8s_io__value: unset}]}");
+  const codec::Document live = parse("{data: {x: '1'}, box: {in: {y: '2'}}, l: [{name: a, v: '3'}]}");
+  Error error{Reason::Conflict, ""};
+  for (const char* field : {".data.x", ".box.in.y", ".l[name=\"a\"]", ".l[name=\"a\"].v"}) {
+    error.causes.push_back({"FieldManagerConflict", "conflict with \"b\"", field});
+  }
+  for (const FieldConflict& conflict : read_conflicts(error, config.root(), live.root(), "me")) {
+    EXPECT_EQ(conflict.ours, "(unset)") << conflict.path;
+  }
+}
+
+TEST(FieldPaths, CommasInKeysDoNotSplit) {
+  using testing::Contains;
+  const auto paths = split_paths({R"(.spec.ports[port=80,protocol="TCP"].name,.spec.type)", ".a[k=\"x],y\"]", ".b,c"});
+  for (const char* path :
+       {R"(.spec.ports[port=80,protocol="TCP"].name)", ".spec.type", ".a[k=\"x],y\"]", ".b", "c", ".b,c"}) {
+    EXPECT_THAT(paths, Contains(std::string(path)));
+  }
+}
+
+struct MarkerCase {
+  const char* path;
+  const char* want;
+};
+
+TEST(FieldPaths, MarkersAreSetByPath) {
+  const codec::Document config = parse("{data: {own: '1'}, l: [{name: a, v: '1'}]}");
+  const codec::Document live = parse(
+      "{data: {own: '1', app.io/x: '2', other: '3'}, l: [{name: a, v: '1', w: '2'}], p: [{port: 80, protocol: TCP}]}");
+  const MarkerCase cases[] = {
+      {".data.other", R"({"data":{"other":U,"own":"1"},"l":[{"name":"a","v":"1"}]})"},
+      {"data.app.io/x", R"({"data":{"app.io/x":U,"own":"1"},"l":[{"name":"a","v":"1"}]})"},
+      {".data.own", R"({"data":{"own":U},"l":[{"name":"a","v":"1"}]})"},
+      {".none.at.all", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"}],"none":{"at":{"all":U}}})"},
+      {".l[name=\"a\"].w", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1","w":U}]})"},
+      {".l[name=\"a\"]", R"({"data":{"own":"1"},"l":[{"k8s_io__value":"unset","name":"a"}]})"},
+      {".l[name=\"b,c\"]", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"},{"k8s_io__value":"unset","name":"b,c"}]})"},
+      {".p[port=80,protocol=\"TCP\"].name",
+       R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"}],"p":[{"name":U,"port":80,"protocol":"TCP"}]})"},
+  };
+  for (const MarkerCase& c : cases) {
+    Arena arena;
+    const Result<Value> marked = with_marker_at(arena, config.root(), live.root(), c.path);
+    ASSERT_TRUE(marked) << c.path << ": " << marked.error().message;
+    std::string want = c.want;
+    for (size_t at = 0; (at = want.find(":U", at)) != std::string::npos;) {
+      want.replace(at, 2, R"(:{"k8s_io__value":"unset"})");
+    }
+    EXPECT_EQ(codec::encode_json_sorted(*marked), want) << c.path;
+  }
+  Arena arena;
+  for (const char* bad : {".l[0]", ".l[=\"a\"]", ".l[", ".l[x]", ".", ".data."}) {
+    EXPECT_FALSE(with_marker_at(arena, config.root(), live.root(), bad)) << bad;
+  }
+}
+
 std::string diffed(std::vector<std::string> before, std::vector<std::string> after) {
   std::string out;
   const std::vector<DiffLine> lines = diff_lines(before, after);

@@ -374,7 +374,7 @@ class Getter {
       object = with_member(arena, object, "kind", Value::string(target.resource.kind));
       object = with_member(arena, object, "apiVersion", Value::string(arena, target.resource.api_version()));
     }
-    if (!flags_.owned_by.empty()) return owned_part(arena, object, flags_.owned_by);
+    if (!flags_.owned_by.empty()) return owned(arena, target, object);
     constexpr std::string_view kPath[] = {"metadata", "managedFields"};
     switch (managed_fields_) {
       case Shown::None:
@@ -387,6 +387,24 @@ class Getter {
         return with_fields_as(arena, object, FieldsForm::V2);
     }
     return object;
+  }
+
+  // What the manager applied, as it has to be applied to change nothing; if it applied nothing, or if the schema is not
+  // known, the fields that it owns.
+  Result<Value> owned(Arena& arena, const Target& target, const Value& object) const {
+    const std::string name = target.resource.api_version() + " " + target.resource.kind;
+    auto known = schemas_.find(name);
+    if (known == schemas_.end()) known = schemas_.emplace(name, schema_of(session_, target.resource)).first;
+    if (known->second) {
+      codec::Document copy;
+      copy.set_root(deep_copy(copy.arena(), object));
+      Result<std::optional<client::apply::Fields>> applied =
+          client::apply::extract({target.resource.api_version(), target.resource.kind, *known->second},
+                                 client::Object(std::move(copy)), flags_.owned_by, flags_.subresource);
+      if (!applied) return applied.take_error();
+      if (*applied) return (**applied).to_value(arena);
+    }
+    return owned_part(arena, object, flags_.owned_by);
   }
 
   bool show_object(const Target& target, const Value& given, std::string_view event) {
@@ -524,6 +542,8 @@ class Getter {
   const std::optional<SortOrder> order_;
   const Shown managed_fields_;
   Session session_;
+  // By apiVersion and kind; see schema_of.
+  mutable std::map<std::string, std::optional<std::string>> schemas_;
   std::map<std::string, std::string> spaces_;  // Namespaces of objects from files, by plural/name.
 
   bool prefix_kind_ = false, single_ = false, headed_ = false, separated_ = true, stopped_ = false;
@@ -545,7 +565,22 @@ Result<Shown> parse_shown(const std::string& text) {
   return bad_request("--show-managed-fields must be none, v1 or v2, not \"" + text + "\"");
 }
 
+// --raw prints a response as it is.
+const char* conflict_with_raw(const GetFlags& flags) {
+  if (!flags.arguments.empty()) return "arguments may not be passed when --raw is specified";
+  if (!flags.output.empty()) return "--raw and --output are mutually exclusive";
+  const bool other = flags.manifests.given() || !flags.label_columns.empty() || !flags.sort_by.empty() ||
+                     !flags.selector.empty() || !flags.field_selector.empty() || !flags.owned_by.empty() ||
+                     !flags.subresource.empty() || flags.show_managed_fields != "none" || flags.all_namespaces ||
+                     flags.watch || flags.watch_only || flags.output_watch_events || flags.no_headers ||
+                     flags.show_labels || flags.show_kind || flags.ignore_not_found;
+  return other ? "--raw prints the response as it is: only connection flags may be combined with it" : nullptr;
+}
+
 int get(GetFlags& flags) {
+  if (!flags.raw.empty()) {
+    if (const char* problem = conflict_with_raw(flags)) return fail(problem);
+  }
   Result<Output> output = Output::parse(flags.output);
   if (!output) return fail(output.error().message.c_str());
   Result<Shown> shown = parse_shown(flags.show_managed_fields);
@@ -587,7 +622,8 @@ void add_get_flags(CLI::App* c, GetFlags& flags) {
   c->add_flag("--show-managed-fields", flags.show_managed_fields,
               "Show managedFields; v1 or v2 converts all of them to that format")
       ->type_name("[=none|v1|v2]");
-  c->add_option("--owned-by", flags.owned_by, "Show only the fields owned by this manager");
+  c->add_option("--owned-by", flags.owned_by,
+                "Show only what this manager applied, ready to be applied again, or else the fields that it owns");
   add_connection_flags(*c, flags.connection);
 }
 

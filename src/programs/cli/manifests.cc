@@ -61,6 +61,12 @@ Result<Unit> add_object(const Manifest& from, client::Object object, std::vector
         copy = with_member(document.arena(), copy, "apiVersion",
                            Value::string(document.arena(), root.text_at("apiVersion")));
       }
+      // A manager declared for the list is that of each item, unless it declares its own.
+      const Value* options = root.get("metadata", "options");
+      if (options != nullptr && copy.is_map() && copy.get("metadata", "options") == nullptr) {
+        constexpr std::string_view kPath[] = {"metadata", "options"};
+        copy = with_path(document.arena(), copy, kPath, deep_copy(document.arena(), *options));
+      }
       document.set_root(copy);
       Result<Unit> added = add_object(from, client::Object(std::move(document)), into);
       if (!added) return added.take_error();

@@ -40,7 +40,7 @@ void add_manifest_flags(CLI::App& command, ManifestFlags& flags, const std::stri
 
 // Each path is a file, a directory (its .yaml, .yml and .json files sorted by name; with `recursive` also those of its
 // subdirectories), a URL, or "-" for standard input. With a kustomization, the manifests are those built by kustomize.
-// Lists are split into their items. Errors name file, line and document.
+// Lists are split into their items, which inherit metadata.options. Errors name file, line and document.
 Result<std::vector<Manifest>> read_manifests(const ManifestFlags& flags);
 // Parses manifests from a string.
 Result<std::vector<Manifest>> parse_manifests(std::string text, const std::string& source);

@@ -203,6 +203,31 @@ Result<Unit> print_nodes(const std::vector<JsonPathTemplate::Node>& nodes, const
   return Unit{};
 }
 
+// Whether the value at a path of an object, of a List, or of an item may contain managedFields: unless it is below
+// another field of the object, or below another field of its metadata.
+bool may_read_ownership(std::string_view path) {
+  if (path.find("managedFields") != std::string_view::npos || path.find("..") != std::string_view::npos) return true;
+  if (path.starts_with('$') || path.starts_with('@')) path.remove_prefix(1);
+  if (path.starts_with(".items[")) path.remove_prefix(std::min(path.find(']'), path.size() - 1) + 1);
+  if (!path.starts_with('.') || path.size() == 1) return true;
+  path.remove_prefix(1);
+  const std::string_view field = path.substr(0, path.find_first_of(".["));
+  if (field == "items" || field == "*" || field.empty()) return true;
+  if (field != "metadata") return false;
+  path.remove_prefix(field.size());
+  return !path.starts_with('.') || path.size() == 1 || path[1] == '*' || path[1] == '[';
+}
+
+bool any_reads_ownership(const std::vector<JsonPathTemplate::Node>& nodes) {
+  using Kind = JsonPathTemplate::Node::Kind;
+  return std::any_of(nodes.begin(), nodes.end(), [](const JsonPathTemplate::Node& node) {
+    // What a range yields is printed by its body.
+    return (node.kind == Kind::Path && may_read_ownership(node.text)) ||
+           (node.kind == Kind::Range && (any_reads_ownership(node.body) || node.text.find("..") != std::string::npos ||
+                                         node.text.find("managedFields") != std::string::npos));
+  });
+}
+
 Result<std::string> file_text(std::string_view path) {
   Result<std::string> text = read_file(std::string(path));
   if (!text) return bad_request("error reading template " + std::string(path));
@@ -234,6 +259,8 @@ Result<JsonPathTemplate> JsonPathTemplate::parse(std::string_view text) {
   return parsed;
 }
 
+bool JsonPathTemplate::reads_managed_fields() const { return any_reads_ownership(nodes_); }
+
 Result<std::string> JsonPathTemplate::print(const Value& root) const {
   std::string out;
   Result<Unit> printed = print_nodes(nodes_, root, root, out);
@@ -256,6 +283,10 @@ Result<CustomColumns> CustomColumns::parse(std::string_view text) {
     columns.paths_.push_back(path);
   }
   return columns;
+}
+
+bool CustomColumns::reads_managed_fields() const {
+  return std::any_of(paths_.begin(), paths_.end(), [](const std::string& path) { return may_read_ownership(path); });
 }
 
 Result<std::vector<std::string>> CustomColumns::row(const Value& object) const {
@@ -371,7 +402,8 @@ Result<Output> Output::parse(const std::string& text) {
                        "\", allowed formats are: "
                        "custom-columns,custom-columns-file,json,jsonpath,jsonpath-file,name,wide,yaml");
   }
-  output.reads_managed_fields = rest.find("managedFields") != std::string::npos || rest.find("..") != std::string::npos;
+  if (output.json_path) output.reads_managed_fields = output.json_path->reads_managed_fields();
+  if (output.columns) output.reads_managed_fields = output.columns->reads_managed_fields();
   return output;
 }
 

@@ -41,6 +41,8 @@ class JsonPathTemplate {
   static Result<JsonPathTemplate> parse(std::string_view text);
   // Missing members print nothing, as with kubectl get. BadRequest if an index is out of bounds.
   Result<std::string> print(const Value& root) const;
+  // Whether it may print metadata.managedFields.
+  bool reads_managed_fields() const;
 
   struct Node {
     enum class Kind : uint8_t { Text, Path, Range } kind = Kind::Text;
@@ -58,6 +60,7 @@ class CustomColumns {
   static Result<CustomColumns> parse(std::string_view text);
   const std::vector<std::string>& headers() const { return headers_; }
   Result<std::vector<std::string>> row(const Value& object) const;
+  bool reads_managed_fields() const;
 
  private:
   std::vector<std::string> headers_, paths_;
@@ -85,7 +88,7 @@ struct Output {
   Form form = Form::Table;
   std::shared_ptr<const JsonPathTemplate> json_path;
   std::shared_ptr<const CustomColumns> columns;
-  bool reads_managed_fields = false;  // The template or the columns refer to managedFields.
+  bool reads_managed_fields = false;  // The template or the columns may show managedFields, as in kubectl.
 
   // kubectl's: wide, yaml, json, name, jsonpath=..., jsonpath-file=..., custom-columns=..., custom-columns-file=...
   static Result<Output> parse(const std::string& text);

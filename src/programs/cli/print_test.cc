@@ -174,6 +174,18 @@ TEST(Output, ParsesFormats) {
   EXPECT_EQ(Output::parse("jsonpath={.a}")->form, Output::Form::JsonPath);
   EXPECT_TRUE(Output::parse("jsonpath={.metadata.managedFields}")->reads_managed_fields);
   EXPECT_FALSE(Output::parse("jsonpath={.metadata.name}")->reads_managed_fields);
+  for (const char* whole :
+       {"jsonpath={.metadata}", "jsonpath={$}", "jsonpath={@}", "jsonpath={.}", "jsonpath={.items[*]}",
+        "jsonpath={.items}", "jsonpath={.items[0].metadata}", "jsonpath={range .items[*]}{.metadata}{end}",
+        "jsonpath={range .items[*]}{@}{end}", "jsonpath={.*}", "jsonpath={.metadata.*}", "jsonpath={..name}",
+        "jsonpath={['metadata']}", "custom-columns=M:.metadata"}) {
+    EXPECT_TRUE(Output::parse(whole)->reads_managed_fields) << whole;
+  }
+  for (const char* part :
+       {"jsonpath={.spec}", "jsonpath={.items[*].metadata.name}", "jsonpath={.data.metadata}",
+        "jsonpath={range .items[*]}{.metadata.labels}{'x'}{end}", "custom-columns=N:.metadata.name,S:.spec"}) {
+    EXPECT_FALSE(Output::parse(part)->reads_managed_fields) << part;
+  }
   EXPECT_FALSE(Output::parse("xml"));
 }
 

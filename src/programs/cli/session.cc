@@ -14,7 +14,9 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "codec/codec.h"
 #include "server/server.h"
+#include "types/types.h"
 
 namespace holdfast::cli {
 
@@ -340,6 +342,19 @@ int fail_with(const Session& session, const Error& error) {
 }
 
 void print_warning(std::string_view text) { print_error("Warning: ", text, "\n"); }
+
+std::optional<std::string> schema_of(const Session& session, const client::Resource& resource) {
+  if (types::find_kind(resource.group, resource.version, resource.kind) != nullptr) return "";
+  const client::Resource definitions = client::builtin("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+  Result<client::Object> definition =
+      session.client.api(definitions).get(resource.plural + "." + resource.group).wait();
+  if (!definition) return std::nullopt;
+  for (const Value& version : definition->root().items_at("spec", "versions")) {
+    const Value* schema = version.get("schema", "openAPIV3Schema");
+    if (version.text_at("name") == resource.version && schema != nullptr) return codec::encode_json(*schema);
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> split_commas(const std::vector<std::string>& values) {
   std::vector<std::string> parts;

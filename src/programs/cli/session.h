@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,5 +101,9 @@ void print_warning(std::string_view text);
 
 // Splits "a,b" and repeated flags alike.
 std::vector<std::string> split_commas(const std::vector<std::string>& values);
+
+// The schema of a custom resource as JSON, from its CustomResourceDefinition; empty for a built-in kind. nullopt if
+// there is no definition, or if it cannot be read.
+std::optional<std::string> schema_of(const Session& session, const client::Resource& resource);
 
 }  // namespace holdfast::cli
