@@ -719,6 +719,7 @@ def hostile_text(shell):
     check(shell.out("get", "cm", "hostile", "-o", "jsonpath={.data.v}").endswith("\ufeff"), "a template's result is data in a pipe")
     screen = Screen(shell, 100, "get", "cm", "hostile", "-o", "jsonpath={.data.v}")
     check(screen.end() == 0 and not hidden.search(screen.data.replace("\r\n", "")) and "^[]0;title^G" in screen.data, f"but not on a terminal: {screen.data!r}")
+    shell.out("delete", "cm", "hostile")  # kubectl prints it as it is.
 
 
 class Screen:
