@@ -109,6 +109,16 @@ class ShutdownTest(unittest.TestCase):
         wait_until("the webhook is called", lambda: hooks.asked)
         self.ends(server)
 
+    def test_a_call_to_itself(self):
+        # The usage of the quota is written by the server; the webhook delays that.
+        server, hooks = self.start(), self.hooks()
+        self.admin.done("POST", "/api/v1/namespaces/default/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "9"}}})
+        wait_until("the quota is counted", lambda: "used" in self.admin.done("GET", "/api/v1/namespaces/default/resourcequotas/q").get("status", {}))
+        self.webhook("hung", hooks.url("/hang"), "resourcequotas/status", hooks)
+        in_background(server, "POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "a"}})
+        wait_until("the webhook is called", lambda: hooks.asked)
+        self.ends(server)
+
     def test_a_request_to_an_aggregated_server(self):
         server, hooks = self.start("--controllers=none"), self.hooks()
         hang = hooks.handlers["/hang"]

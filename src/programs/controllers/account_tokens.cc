@@ -11,14 +11,21 @@
 #include "controllers/follow.h"
 #include "controllers/keyed_work.h"
 #include "controllers/objects.h"
+#include "own_calls/requests.h"
 #include "resource/resource.h"
 #include "value/value.h"
 
 namespace holdfast::controllers {
+
+using own_calls::Answer;
+using own_calls::Request;
+using own_calls::Target;
+
 namespace {
 
 constexpr std::string_view kType = "kubernetes.io/service-account-token";
 constexpr std::string_view kAccountName = "kubernetes.io/service-account.name";
+constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kAccountUid = "kubernetes.io/service-account.uid";
 
 // Index of the type among the selectable fields of Secrets.
@@ -84,51 +91,46 @@ struct AccountTokens::State {
 
   // Returns false to retry later. Follows syncSecret in kube-controller-manager's tokens_controller.go.
   Task<bool> settle(std::string key) {
-    const std::string ns = key.substr(0, key.find('/')), name = key.substr(key.find('/') + 1);
-    const std::string root = "/api/v1/namespaces/" + ns, path = root + "/secrets/" + name;
-    Result<net::ClientResponse> answer = co_await calls.call("GET", path);
-    if (answer && answer->status == 404) co_return true;
-    if (!answer || answer->status != 200) co_return false;
+    static const types::Resource& secrets_type = *types::find_resource("", "v1", "secrets");
+    const Target target = own_calls::object(secrets_type, namespace_of(secrets_type, key), name_of(secrets_type, key));
+    Result<Answer> answer = co_await own_calls::send(calls, Request::get(target));
+    if (answer && answer->not_found()) co_return true;
+    if (!answer || !answer->succeeded()) co_return false;
     Arena arena;
-    Result<Value> secret = codec::decode_json(arena, answer->body);
+    Result<Value> secret = answer->object(arena);
     if (!secret) co_return false;
     if (secret->text_at("type") != kType) co_return true;
     const std::string account_name(secret->text_at("metadata", "annotations", kAccountName));
     const std::string_view known_uid = secret->text_at("metadata", "annotations", kAccountUid);
 
-    Result<Value> account = Value::null();
-    std::string account_body;
-    // Anybody can write the annotation: what is not a name must not become another path, or a query.
-    if (kinds::path_segment_errors(account_name).empty() && account_name.find_first_of("?#") == std::string::npos) {
-      Result<net::ClientResponse> found = co_await calls.call("GET", root + "/serviceaccounts/" + account_name);
-      if (!found || (found->status != 200 && found->status != 404)) co_return false;
-      account_body = std::move(found->body);
-      if (found->status == 200) account = codec::decode_json(arena, account_body);
-    }
-    if (!account) co_return false;
-    const std::string uid(account->is_map() ? account->text_at("metadata", "uid") : std::string_view());
-    const bool exists = !account_name.empty() && !uid.empty() && (known_uid.empty() || known_uid == uid);
-    if (!exists) co_return co_await remove(path, *secret);
-    co_return co_await fill(arena, path, *secret, {ns, {account_name, uid}, name});
+    Result<std::string> uid = co_await account_uid(target.ns, account_name);
+    if (!uid) co_return false;
+    const bool exists = !uid->empty() && (known_uid.empty() || known_uid == *uid);
+    if (!exists) co_return co_await remove(target, *secret);
+    co_return co_await fill(arena, target, *secret, {account_name, *uid});
   }
 
-  Task<bool> remove(std::string path, const Value& secret) {
-    Result<net::ClientResponse> answer =
-        co_await calls.call("DELETE", path,
-                            R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":)" +
-                                codec::encode_json_string(secret.text_at("metadata", "uid")) + "}}",
-                            "application/json");
-    co_return answer && (answer->status < 300 || answer->status == 404 || answer->status == 409);
+  // Empty if there is no such account, above all because the annotation that names it is not a name.
+  Task<Result<std::string>> account_uid(std::string ns, std::string name) {
+    static const types::Resource& accounts_type = *types::find_resource("", "v1", "serviceaccounts");
+    if (!own_calls::is_path_segment(name)) co_return std::string();
+    Result<Answer> found = co_await own_calls::send(calls, Request::get(own_calls::object(accounts_type, ns, name)));
+    if (!found) co_return found.take_error();
+    if (found->not_found()) co_return std::string();
+    if (!found->succeeded()) co_return internal_error("the service account cannot be read");
+    Arena arena;
+    Result<Value> account = found->object(arena);
+    if (!account) co_return account.take_error();
+    co_return std::string(account->text_at("metadata", "uid"));
   }
 
-  // The content of the token.
-  struct Wanted {
-    std::string ns;
-    tokens::NamedUid account;
-    std::string secret;
-  };
+  Task<bool> remove(Target target, const Value& secret) {
+    const Result<Answer> answer =
+        co_await own_calls::send(calls, Request::remove(target, {.uid = secret.text_at("metadata", "uid")}));
+    co_return answer && (answer->succeeded() || answer->not_found() || answer->status == 409);
+  }
 
-  Task<bool> fill(Arena& arena, std::string path, const Value& secret, const Wanted& wanted) {
+  Task<bool> fill(Arena& arena, Target target, const Value& secret, tokens::NamedUid account) {
     Draft draft(arena, secret);
     bool changed = false;
     const auto set = [&](Draft::Node map, std::string_view key, const std::string& value) {
@@ -138,24 +140,23 @@ struct AccountTokens::State {
     };
     if (!root_ca_pem.empty()) set(draft.root().child("data"), "ca.crt", base64_encode(root_ca_pem));
     if (secret.text_at("data", "namespace").empty()) {
-      set(draft.root().child("data"), "namespace", base64_encode(wanted.ns));
+      set(draft.root().child("data"), "namespace", base64_encode(target.ns));
     }
     if (secret.text_at("data", "token").empty()) {
       set(draft.root().child("data"), "token",
           base64_encode(signer.sign({.issuer = std::string(tokens::kSecretIssuer),
-                                     .ns = wanted.ns,
-                                     .service_account = wanted.account,
-                                     .secret = tokens::NamedUid{wanted.secret, ""}})));
+                                     .ns = target.ns,
+                                     .service_account = account,
+                                     .secret = tokens::NamedUid{target.name, ""}})));
     }
-    set(draft.root().child("metadata").child("annotations"), kAccountName, wanted.account.name);
-    set(draft.root().child("metadata").child("annotations"), kAccountUid, wanted.account.uid);
+    set(draft.root().child("metadata").child("annotations"), kAccountName, account.name);
+    set(draft.root().child("metadata").child("annotations"), kAccountUid, account.uid);
     if (!changed) co_return true;
-    Result<net::ClientResponse> answer = co_await calls.call("PUT", path + "?fieldManager=kube-controller-manager",
-                                                             codec::encode_json(draft.value()), "application/json");
+    const Result<Answer> answer = co_await own_calls::send(calls, Request::update(target, draft.value(), kManager));
     // A conflict or a deletion is followed by an event.
-    if (answer && (answer->status < 300 || answer->status == 404 || answer->status == 409)) co_return true;
+    if (answer && (answer->succeeded() || answer->not_found() || answer->status == 409)) co_return true;
     log::warning("a service account's token could not be stored",
-                 {{"secret", path}, {"answer", answer ? answer->body : answer.error().message}});
+                 {{"secret", target.ns + "/" + target.name}, {"answer", text_of(answer)}});
     co_return answer && answer->status < 500;
   }
 };

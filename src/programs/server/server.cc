@@ -31,6 +31,7 @@
 #include "base/url.h"
 #include "controllers/controllers.h"
 #include "net/net.h"
+#include "own_calls/requests.h"
 #include "ownership/ownership.h"
 #include "server/authorization_config.h"
 #include "server/bootstrap_objects.h"
@@ -206,38 +207,49 @@ using CredentialsRef = std::shared_ptr<const Credentials>;
 // Watches over a shutdown on a thread of its own.
 class ShutdownWatch {
  public:
-  // Calls `stuck` if ended() was not called kLimit after the end of the grace period.
-  ShutdownWatch(std::chrono::steady_clock::time_point end, std::function<void()> stuck)
-      : stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
+  // From the end of the grace period on, calls `cancel` again and again until closed(); calls `stuck` if ended() was
+  // not called kLimit later.
+  ShutdownWatch(std::chrono::steady_clock::time_point end, std::function<void()> cancel, std::function<void()> stuck)
+      : cancel_(std::move(cancel)), stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
   ~ShutdownWatch() {
-    ended();
+    reach(Phase::Ended);
     thread_.join();
   }
   ShutdownWatch(const ShutdownWatch&) = delete;
   ShutdownWatch& operator=(const ShutdownWatch&) = delete;
 
-  void ended() {
+  // `cancel` is not running, and not called any more.
+  void closed() { reach(Phase::Closed); }
+
+ private:
+  enum class Phase : uint8_t { Closing, Closed, Ended };
+  // Everything that still runs after the grace period was cancelled, or has a shorter deadline.
+  static constexpr std::chrono::seconds kLimit{15};
+  static constexpr std::chrono::milliseconds kAgain{100};
+
+  void reach(Phase phase) {
     const std::lock_guard lock(mutex_);
-    ended_ = true;
+    phase_ = phase;
     changed_.notify_one();
   }
 
- private:
-  // Everything that still runs after the grace period was cancelled, or has a shorter deadline.
-  static constexpr std::chrono::seconds kLimit{15};
-
   void run(std::chrono::steady_clock::time_point end) {
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, end + kLimit, [this] { return ended_; })) return;
+    const auto has_ended = [this] { return phase_ == Phase::Ended; };
+    if (changed_.wait_until(lock, end, has_ended)) return;
+    while (std::chrono::steady_clock::now() < end + kLimit) {
+      if (phase_ == Phase::Closing) cancel_();
+      if (changed_.wait_for(lock, kAgain, has_ended)) return;
+    }
     log::error("shutting down takes too long: something that was cancelled does not end");
     if (stuck_) stuck_();
   }
 
-  const std::function<void()> stuck_;
+  const std::function<void()> cancel_, stuck_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ended_ = false;  // Guarded by mutex_.
-  std::thread thread_;  // Last: uses the others.
+  Phase phase_ = Phase::Closing;  // Guarded by mutex_.
+  std::thread thread_;            // Last: uses the others.
 };
 
 }  // namespace
@@ -798,7 +810,8 @@ void Server::State::start_own_endpoints() {
 }
 
 // The steps below wait for whatever is still running. Requests have the grace period; then their connections are
-// closed, which also ends what they wait for: webhooks, watches, name lookups. Other calls end at their own deadline.
+// closed, and calls of the server to itself end, which also ends what they wait for: webhooks, watches, name lookups.
+// Calls to etcd end at their own deadline.
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
@@ -806,11 +819,18 @@ void Server::State::shut_down() {
   const auto left = [end] {
     return std::max(net::Millis(0), std::chrono::ceil<net::Millis>(end - std::chrono::steady_clock::now()));
   };
-  ShutdownWatch watch(end, options.on_stuck_shutdown);
+  ShutdownWatch watch(
+      end,
+      [this] {
+        if (loops) own_calls::cancel_calls(*loops);
+      },
+      options.on_stuck_shutdown);
   // First, so that clients switch to other servers.
   if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
   if (cleartext) cleartext->stop(left());
   if (net) net->stop(left());
+  // What is left belongs to the background, and can be repeated by the next server.
+  if (loops) own_calls::cancel_calls(*loops);
   if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
   if (service_repair) block_on(loops->at(0), service_repair->close(loops->at(0)));
   if (bootstrap_objects) block_on(loops->at(0), bootstrap_objects->close(loops->at(0)));
@@ -818,6 +838,7 @@ void Server::State::shut_down() {
   if (token_uses) block_on(loops->at(0), token_uses->close(loops->at(0)));
   if (api) block_on(loops->at(0), api->close(loops->at(0)));
   if (signer) block_on(loops->at(0), signer->close(loops->at(0)));
+  watch.closed();
   cleartext.reset();
   net.reset();
   own_endpoints.reset();
@@ -832,7 +853,6 @@ void Server::State::shut_down() {
   signer.reset();
   background.reset();
   loops.reset();
-  watch.ended();
 }
 
 // Rejects options that contradict each other or with which no server can start.
