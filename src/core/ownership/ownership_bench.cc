@@ -85,7 +85,6 @@ void apply(Arena& arena, const SameVersions& versions, State& state, const Value
     check(unset.ok(), "markers");
     config = unset->config;
     options.unset = unset->paths;
-    options.vacated = unset->vacated;
   }
   Engine engine(arena, versions, versions.v1);
   ManagerEntry applier;
