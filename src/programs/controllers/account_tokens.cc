@@ -11,7 +11,6 @@
 #include "controllers/follow.h"
 #include "controllers/keyed_work.h"
 #include "controllers/objects.h"
-#include "own_calls/requests.h"
 #include "resource/resource.h"
 #include "value/value.h"
 
@@ -25,7 +24,6 @@ namespace {
 
 constexpr std::string_view kType = "kubernetes.io/service-account-token";
 constexpr std::string_view kAccountName = "kubernetes.io/service-account.name";
-constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kAccountUid = "kubernetes.io/service-account.uid";
 
 // Index of the type among the selectable fields of Secrets.
@@ -92,7 +90,7 @@ struct AccountTokens::State {
   // Returns false to retry later. Follows syncSecret in kube-controller-manager's tokens_controller.go.
   Task<bool> settle(std::string key) {
     static const types::Resource& secrets_type = *types::find_resource("", "v1", "secrets");
-    const Target target = own_calls::object(secrets_type, namespace_of(secrets_type, key), name_of(secrets_type, key));
+    const Target target = target_of(secrets_type, key);
     Result<Answer> answer = co_await own_calls::send(calls, Request::get(target));
     if (answer && answer->not_found()) co_return true;
     if (!answer || !answer->succeeded()) co_return false;
@@ -152,7 +150,8 @@ struct AccountTokens::State {
     set(draft.root().child("metadata").child("annotations"), kAccountName, account.name);
     set(draft.root().child("metadata").child("annotations"), kAccountUid, account.uid);
     if (!changed) co_return true;
-    const Result<Answer> answer = co_await own_calls::send(calls, Request::update(target, draft.value(), kManager));
+    const Result<Answer> answer =
+        co_await own_calls::send(calls, Request::update(target, draft.value(), kControllerManager));
     // A conflict or a deletion is followed by an event.
     if (answer && (answer->succeeded() || answer->not_found() || answer->status == 409)) co_return true;
     log::warning("a service account's token could not be stored",

@@ -19,14 +19,14 @@ namespace holdfast::controllers {
 namespace {
 
 constexpr std::string_view kGroup = "flowcontrol.apiserver.k8s.io";
-constexpr std::string_view kCollection = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/";
-constexpr std::string_view kQuery = "/status?fieldManager=api-priority-and-fairness-config-consumer-v1&force=true";
+constexpr std::string_view kManager = "api-priority-and-fairness-config-consumer-v1";
 constexpr std::string_view kType = "Dangling";
 
-const types::Type& schema_type() {
-  static const types::Type& type = *types::find_resource(kGroup, "v1", "flowschemas")->type;
-  return type;
+const types::Resource& schema_resource() {
+  static const types::Resource& resource = *types::find_resource(kGroup, "v1", "flowschemas");
+  return resource;
 }
+const types::Type& schema_type() { return *schema_resource().type; }
 
 // The desired condition of a schema.
 Value condition_for(Arena& arena, std::string_view level, bool exists, UnixTime now) {
@@ -51,7 +51,7 @@ bool has_condition(const Value& schema, const Value& wanted) {
   return false;
 }
 
-std::string status_of(Arena& arena, std::string_view name, const Value& condition) {
+Value status_of(Arena& arena, std::string_view name, const Value& condition) {
   ListBuilder conditions(arena);
   conditions.add(condition);
   MapBuilder metadata(arena), status(arena), schema(arena);
@@ -61,7 +61,7 @@ std::string status_of(Arena& arena, std::string_view name, const Value& conditio
   schema.add("apiVersion", Value::string("flowcontrol.apiserver.k8s.io/v1"));
   schema.add("metadata", metadata.build());
   schema.add("status", status.build());
-  return codec::encode_json(schema.build());
+  return schema.build();
 }
 
 }  // namespace
@@ -141,12 +141,11 @@ struct FlowStatus::State {
     const std::string_view level = schema->text_at("spec", "priorityLevelConfiguration", "name");
     const Value condition = condition_for(arena, level, static_cast<bool>(known->find(level)), clock.now());
     if (has_condition(*schema, condition)) co_return true;
-    const Result<net::ClientResponse> answer =
-        co_await calls.call("PATCH", std::string(kCollection) + name + std::string(kQuery),
-                            status_of(arena, name, condition), "application/apply-patch+yaml");
-    if (answer && (answer->status < 300 || answer->status == 404)) co_return true;
-    log::warning("the status of a FlowSchema could not be written",
-                 {{"name", name}, {"answer", answer ? answer->body : answer.error().message}});
+    const Result<own_calls::Answer> answer =
+        co_await own_calls::send(calls, own_calls::Request::apply(target_of(schema_resource(), name).sub("status"),
+                                                                  status_of(arena, name, condition), kManager));
+    if (answer && (answer->succeeded() || answer->not_found())) co_return true;
+    log::warning("the status of a FlowSchema could not be written", {{"name", name}, {"answer", text_of(answer)}});
     co_return false;
   }
 };

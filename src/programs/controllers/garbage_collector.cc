@@ -21,6 +21,10 @@
 // The rules are those of pkg/controller/garbagecollector in Kubernetes, above all attemptToDeleteItem.
 
 namespace holdfast::controllers {
+
+using own_calls::Answer;
+using own_calls::Request;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,9 +38,8 @@ constexpr int kWorkers = 16;  // Enough to have many deletions in one group comm
 constexpr uint64_t kSearched = 5000;
 constexpr size_t kReported = 20;  // Events for the references of one object.
 
+constexpr std::string_view kComponent = "garbage-collector-controller";  // Of events.
 constexpr std::string_view kForeground = "foregroundDeletion", kOrphan = "orphan";
-constexpr std::string_view kManager = "?fieldManager=kube-controller-manager";
-constexpr const char* kMergePatch = "application/merge-patch+json";
 
 bool lists(const Value& metadata, std::string_view member, std::string_view text) {
   const auto items = metadata.items_at(member);
@@ -265,8 +268,7 @@ struct GarbageCollector::State {
     }
     const OwnerGraph::Change change = graph.set(uid, number, entry.key(), owners);
     for (const Uid& owner : change.lost) wake_owner(owner);
-    // This object may have stopped blocking it.
-    for (const OwnerGraph::Owner& owner : owners) wake_owner(owner.uid);
+    for (const OwnerGraph::Owner& owner : owners) wake_owner(owner.uid);  // This object may have stopped blocking it.
     if (!change.gained.empty() && !owners_exist(kind, entry, *metadata)) enqueue(uid);
 
     if (!is_deleted(*metadata)) return;
@@ -459,25 +461,25 @@ struct GarbageCollector::State {
                                                                                 : "Background");
   }
 
-  Task<Outcome> remove(const Kind& kind, const Item& item, const Live& live, const char* policy) {
-    const std::string body =
-        "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"" + std::string(policy) +
-        "\",\"preconditions\":{\"uid\":" + codec::encode_json_string(live.metadata.text_at("uid")) +
-        ",\"resourceVersion\":" + codec::encode_json_string(live.metadata.text_at("resourceVersion")) + "}}";
-    Result<net::ClientResponse> answer = co_await calls.call("DELETE", object_path(*kind.resource, item.key), body);
-    if (answer && (answer->status < 300 || answer->status == 404)) co_return Outcome::Done;
+  Task<Outcome> remove(const Kind& kind, const Item& item, const Live& live, std::string_view propagation) {
+    Request request =
+        Request::remove(target_of(*kind.resource, item.key), {.uid = live.metadata.text_at("uid"),
+                                                              .revision = live.metadata.text_at("resourceVersion"),
+                                                              .propagation = propagation});
+    const std::string what = request.text();
+    const Result<Answer> answer = co_await own_calls::send(calls, std::move(request));
+    if (answer && (answer->succeeded() || answer->not_found())) co_return Outcome::Done;
     if (answer && answer->status != 409) {
-      log::warning("cannot delete an object without owners",
-                   {{"object", object_path(*kind.resource, item.key)}, {"answer", answer->body}});
+      log::warning("cannot delete an object without owners", {{"request", what}, {"answer", answer->body}});
     }
     co_return Outcome::Again;
   }
 
   Task<Outcome> change(const Kind& kind, const Item& item, Live& live, std::string_view member, Value list) {
     const Value patch = merge_patch(live.arena, live.metadata, member, list);
-    Result<net::ClientResponse> answer = co_await calls.call(
-        "PATCH", object_path(*kind.resource, item.key).append(kManager), codec::encode_json(patch), kMergePatch);
-    co_return answer && (answer->status < 300 || answer->status == 404) ? Outcome::Done : Outcome::Again;
+    const Result<Answer> answer = co_await own_calls::send(
+        calls, Request::merge_patch(target_of(*kind.resource, item.key), patch, kControllerManager));
+    co_return answer && (answer->succeeded() || answer->not_found()) ? Outcome::Done : Outcome::Again;
   }
 
   Task<Outcome> without_finalizer(const Item& item, const Kind& kind, Live& live, std::string_view finalizer) {
@@ -593,7 +595,6 @@ struct GarbageCollector::State {
     ++strangers.reported;
     const std::string ns(namespace_of(*kind.resource, item.key));
     const std::string event_ns = ns.empty() ? "default" : ns;
-    const auto text = [](std::string_view value) { return codec::encode_json_string(value); };
     Result<std::unique_ptr<Live>> child = co_await read(kind, item.key, &item.uid);
     if (!child || *child == nullptr) co_return;
     const std::string_view child_uid = (*child)->metadata.text_at("uid");
@@ -605,18 +606,30 @@ struct GarbageCollector::State {
                                 "] does not exist in namespace \"" + ns + "\"";
     // A deterministic name, so that repeating the report is a no-op.
     const std::string event_name = name.substr(0, 200) + "." + std::string(uid).substr(0, 16);
-    std::string api_version(kind.resource->group);
-    api_version.append(api_version.empty() ? "" : "/").append(kind.resource->version);
-    (void)co_await calls.call(
-        "POST", "/api/v1/namespaces/" + event_ns + "/events" + std::string(kManager),
-        "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":" + text(event_name) +
-            "},\"involvedObject\":{\"apiVersion\":" + text(api_version) + ",\"kind\":" + text(kind.resource->kind) +
-            ",\"name\":" + text(name) + (ns.empty() ? "" : ",\"namespace\":" + text(ns)) +
-            ",\"uid\":" + text(child_uid) +
-            "},\"type\":\"Warning\",\"reason\":\"OwnerRefInvalidNamespace\",\"message\":" + text(message) +
-            ",\"count\":1,\"firstTimestamp\":\"" + now + "\",\"lastTimestamp\":\"" + now +
-            "\",\"source\":{\"component\":\"garbage-collector-controller\"},\"reportingComponent\":\"garbage-collector-"
-            "controller\"}");
+    Arena arena;
+    MapBuilder metadata(arena), involved(arena), source(arena), event(arena);
+    metadata.add("name", Value::string(event_name));
+    involved.add("apiVersion", Value::string(arena, api_version_of(kind.resource->group, kind.resource->version)));
+    involved.add("kind", Value::string(kind.resource->kind));
+    involved.add("name", Value::string(name));
+    if (!ns.empty()) involved.add("namespace", Value::string(ns));
+    involved.add("uid", Value::string(child_uid));
+    source.add("component", Value::string(kComponent));
+    event.add("apiVersion", Value::string("v1"));
+    event.add("kind", Value::string("Event"));
+    event.add("metadata", metadata.build());
+    event.add("involvedObject", involved.build());
+    event.add("type", Value::string("Warning"));
+    event.add("reason", Value::string("OwnerRefInvalidNamespace"));
+    event.add("message", Value::string(message));
+    event.add("count", Value::integer(1));
+    event.add("firstTimestamp", Value::string(now));
+    event.add("lastTimestamp", Value::string(now));
+    event.add("source", source.build());
+    event.add("reportingComponent", Value::string(kComponent));
+    static const types::Resource& events = *types::find_resource("", "v1", "events");
+    (void)co_await own_calls::send(
+        calls, Request::create(own_calls::collection(events, event_ns), event.build(), kControllerManager));
   }
 };
 

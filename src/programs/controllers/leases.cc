@@ -45,9 +45,9 @@ struct LeaseCleaner::State {
       Result<Value> lease = object_tree(arena, *resource.type, *body);
       if (!lease || !expired(*lease)) continue;
       // Unless it was renewed in the meantime.
-      (void)co_await calls.call("DELETE", object_path(resource, entry->key()),
-                                R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":)" +
-                                    codec::encode_json_string(lease->text_at("metadata", "resourceVersion")) + "}}");
+      (void)co_await own_calls::send(
+          calls, own_calls::Request::remove(target_of(resource, entry->key()),
+                                            {.revision = lease->text_at("metadata", "resourceVersion")}));
     }
   }
 

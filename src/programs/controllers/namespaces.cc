@@ -9,13 +9,32 @@
 #include "controllers/follow.h"
 #include "controllers/keyed_work.h"
 #include "controllers/objects.h"
-#include "own_calls/own_calls.h"
+#include "own_calls/requests.h"
 #include "resource/resource.h"
 #include "types/types.h"
 #include "value/value.h"
 
 namespace holdfast::controllers {
+
+using own_calls::Answer;
+using own_calls::Request;
+using own_calls::Target;
+
 namespace {
+
+constexpr std::string_view kRootCaDescription =
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters.";
+
+// An object with this name, so far without any other member.
+MapBuilder named(Arena& arena, std::string_view kind, Value metadata) {
+  MapBuilder object(arena);
+  object.add("apiVersion", Value::string("v1"));
+  object.add("kind", Value::string(kind));
+  object.add("metadata", metadata);
+  return object;
+}
 
 // Objects that cannot be decoded count as well.
 bool nothing_in(const cache::ListPage& page) { return page.entries.empty() && page.unreadable.empty(); }
@@ -43,10 +62,6 @@ struct NamespaceController::State {
   Followed namespaces;
   KeyedWork work{tasks, &pause, [this](std::string name) { return settle(std::move(name)); }};
 
-  Task<Result<net::ClientResponse>> call(std::string method, std::string target, std::string body, std::string type) {
-    return calls.call(std::move(method), std::move(target), std::move(body), std::move(type));
-  }
-
   Task<void> follow_namespaces() {
     return follow(
         tasks, *api.cache_of("", "namespaces"), namespaces, [] {},
@@ -57,12 +72,13 @@ struct NamespaceController::State {
 
   // Returns false to retry later, true if the namespace needs no more work for now, or is deleted.
   Task<bool> settle(std::string name) {
-    const std::string path = "/api/v1/namespaces/" + name;
-    Result<net::ClientResponse> answer = co_await call("GET", path, "", "");
-    if (answer && answer->status == 404) co_return true;
-    if (!answer || answer->status != 200) co_return false;
+    static const types::Resource& resource = *types::find_resource("", "v1", "namespaces");
+    const Target target = own_calls::object(resource, "", name);
+    Result<Answer> answer = co_await own_calls::send(calls, Request::get(target));
+    if (answer && answer->not_found()) co_return true;
+    if (!answer || !answer->succeeded()) co_return false;
     Arena arena;
-    Result<Value> found = codec::decode_json(arena, answer->body);
+    Result<Value> found = answer->object(arena);
     if (!found) co_return false;
     if (found->text_at("metadata", "deletionTimestamp").empty()) co_return co_await create_default_objects(name);
     const auto finalizers = found->items_at("spec", "finalizers");
@@ -77,37 +93,43 @@ struct NamespaceController::State {
     }
     const std::string_view at[] = {"spec", "finalizers"};
     const Value released = with_path(arena, *found, at, left.build());
-    answer = co_await call("PUT", path + "/finalize", codec::encode_json(released), "application/json");
-    co_return answer && (answer->status < 300 || answer->status == 404);
+    const Result<Answer> written =
+        co_await own_calls::send(calls, Request::update(target.sub("finalize"), released, kControllerManager));
+    co_return written && (written->succeeded() || written->not_found());
   }
 
   // Creates the objects that every namespace has. Returns false to retry later.
   Task<bool> create_default_objects(const std::string& name) {
-    const std::string root = "/api/v1/namespaces/" + name;
     bool done = true;
+    Arena arena;
+    MapBuilder metadata(arena);
     if (options.makes_service_accounts) {
-      done = co_await ensure(root + "/serviceaccounts", "default",
-                             R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}})");
+      static const types::Resource& accounts = *types::find_resource("", "v1", "serviceaccounts");
+      metadata.add("name", Value::string("default"));
+      done = co_await ensure(own_calls::object(accounts, name, "default"),
+                             named(arena, "ServiceAccount", metadata.build()).build());
     }
     if (options.publishes_root_ca) {
-      done =
-          co_await ensure(
-              root + "/configmaps", "kube-root-ca.crt",
-              R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","annotations":{"kubernetes.io/description":)"
-              R"("Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."}},"data":{"ca.crt":)" +
-                  codec::encode_json_string(options.root_ca_pem) + "}}") &&
-          done;
+      static const types::Resource& maps = *types::find_resource("", "v1", "configmaps");
+      MapBuilder annotations(arena), published(arena), data(arena);
+      annotations.add("kubernetes.io/description", Value::string(kRootCaDescription));
+      published.add("name", Value::string("kube-root-ca.crt"));
+      published.add("annotations", annotations.build());
+      data.add("ca.crt", Value::string(options.root_ca_pem));
+      MapBuilder map = named(arena, "ConfigMap", published.build());
+      map.add("data", data.build());
+      done = co_await ensure(own_calls::object(maps, name, "kube-root-ca.crt"), map.build()) && done;
     }
     co_return done;
   }
 
   // Creates the object unless it exists. A 4xx response is final: the namespace is terminating (an event follows), or
   // the object is rejected (by a quota, a webhook).
-  Task<bool> ensure(std::string collection, std::string name, std::string object) {
-    Result<net::ClientResponse> answer = co_await call("GET", collection + "/" + name, "", "");
-    if (answer && answer->status == 404) {
-      answer = co_await call("POST", collection + "?fieldManager=kube-controller-manager", std::move(object),
-                             "application/json");
+  Task<bool> ensure(Target target, Value object) {
+    Result<Answer> answer = co_await own_calls::send(calls, Request::get(target));
+    if (answer && answer->not_found()) {
+      target.name.clear();
+      answer = co_await own_calls::send(calls, Request::create(target, object, kControllerManager));
     }
     co_return answer && answer->status < 500;
   }
@@ -133,7 +155,7 @@ struct NamespaceController::State {
       within.scope = name + "/";
       within.limit = 1;
       if (nothing_in(before->list(within))) continue;
-      (void)co_await call("DELETE", own_calls::collection_path(*resource, name), "", "");
+      (void)co_await own_calls::send(calls, Request::remove_all(own_calls::collection(*resource, name)));
       Result<cache::Snapshot> after = co_await objects->consistent(loop);
       empty = empty && after && nothing_in(after->list(within));
     }

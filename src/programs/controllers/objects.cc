@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codec/codec.h"
-#include "own_calls/own_calls.h"
 
 namespace holdfast::controllers {
 
@@ -31,8 +30,8 @@ std::string_view name_of(const types::Resource& resource, std::string_view key) 
   return resource.namespaced ? key.substr(key.find('/') + 1) : key;
 }
 
-std::string object_path(const types::Resource& resource, std::string_view key) {
-  return own_calls::collection_path(resource, namespace_of(resource, key)).append("/").append(name_of(resource, key));
+own_calls::Target target_of(const types::Resource& resource, std::string_view key) {
+  return own_calls::object(resource, namespace_of(resource, key), name_of(resource, key));
 }
 
 bool has_verb(const types::Resource& resource, std::string_view verb) {

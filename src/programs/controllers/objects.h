@@ -1,4 +1,4 @@
-// Helpers for controllers: decoding cached objects, and their API paths.
+// Helpers for controllers: decoding cached objects, and calling the API about them.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "own_calls/requests.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -16,8 +17,11 @@ Result<Value> object_tree(Arena& arena, const types::Type& type, std::string_vie
 // Decodes only `metadata`, for an object of any type, and returns its value.
 Result<Value> metadata_of(Arena& arena, std::string_view body);
 
-// The path of an object. `key` is the cache key: "namespace/name" or "name".
-std::string object_path(const types::Resource& resource, std::string_view key);
+// The field manager of changes made by controllers.
+inline constexpr std::string_view kControllerManager = "kube-controller-manager";
+
+// An object as the target of a call. `key` is the cache key: "namespace/name" or "name".
+own_calls::Target target_of(const types::Resource& resource, std::string_view key);
 // The namespace in the key of a namespaced resource; empty otherwise.
 std::string_view namespace_of(const types::Resource& resource, std::string_view key);
 std::string_view name_of(const types::Resource& resource, std::string_view key);

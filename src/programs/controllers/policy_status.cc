@@ -3,20 +3,30 @@
 #include <algorithm>
 #include <string>
 
-#include "base/api_version.h"
 #include "base/log.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/follow.h"
 #include "controllers/queued_work.h"
+#include "own_calls/requests.h"
 #include "policy/policy.h"
 #include "resource/resource.h"
 #include "value/value.h"
 
 namespace holdfast::controllers {
+
+using own_calls::Answer;
+using own_calls::Request;
+using own_calls::Target;
+
 namespace {
 
-constexpr std::string_view kCollection = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+constexpr std::string_view kGroup = "admissionregistration.k8s.io", kPlural = "validatingadmissionpolicies";
+
+Target policy_target(std::string_view name) {
+  static const types::Resource& resource = *types::find_resource(kGroup, "v1", kPlural);
+  return own_calls::object(resource, "", name);
+}
 
 Value warnings_value(Arena& arena, std::span<const policy::TypeWarning> warnings) {
   ListBuilder list(arena);
@@ -47,7 +57,7 @@ struct PolicyStatus::State {
 
   Task<void> follow_policies() {
     return follow(
-        tasks, *api.cache_of("admissionregistration.k8s.io", "validatingadmissionpolicies"), policies, [] {},
+        tasks, *api.cache_of(kGroup, kPlural), policies, [] {},
         [this](const cache::Delivery& delivery) {
           if (delivery.type == cache::EventType::Bookmark || delivery.type == cache::EventType::Deleted) return;
           work.request(delivery.object()->name());
@@ -56,20 +66,20 @@ struct PolicyStatus::State {
 
   // The types of a kind; null if it is not served or has no schema.
   Task<std::shared_ptr<const cel::SchemaTypes>> types_of(std::string group, std::string version, std::string kind) {
-    Result<net::ClientResponse> answer = co_await calls.call("GET", "/openapi/v3" + api_path(group, version));
-    if (!answer || answer->status != 200) co_return nullptr;
+    const Result<Answer> answer = co_await own_calls::send(calls, Request::openapi(group, version));
+    if (!answer || !answer->succeeded()) co_return nullptr;
     Arena arena;
-    Result<Value> document = codec::decode_json(arena, answer->body);
+    const Result<Value> document = answer->object(arena);
     if (!document) co_return nullptr;
     co_return policy::schema_of(arena, *document, group, version, kind);
   }
 
   Task<bool> look(std::string name) {
-    Result<net::ClientResponse> answer = co_await calls.call("GET", std::string(kCollection) + "/" + name);
+    const Result<Answer> answer = co_await own_calls::send(calls, Request::get(policy_target(name)));
     if (!answer) co_return false;
-    if (answer->status != 200) co_return answer->status == 404;
+    if (!answer->succeeded()) co_return answer->not_found();
     Arena arena;
-    Result<Value> read = codec::decode_json(arena, answer->body);
+    const Result<Value> read = answer->object(arena);
     if (!read) co_return false;
     const int64_t generation = read->int_at_or(0, "metadata", "generation");
     if (generation <= read->int_at_or(0, "status", "observedGeneration")) co_return true;
@@ -99,18 +109,20 @@ struct PolicyStatus::State {
   }
 
   Task<bool> apply(std::string name, int64_t generation, Value warnings) {
-    std::string checking;
-    if (warnings.count() > 0) checking = R"("expressionWarnings":)" + codec::encode_json(warnings);
-    Result<net::ClientResponse> answer = co_await calls.call(
-        "PATCH",
-        std::string(kCollection) + "/" + name + "/status?fieldManager=validatingadmissionpolicy-status&force=true",
-        R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":)" +
-            codec::encode_json_string(name) + R"(},"status":{"observedGeneration":)" + std::to_string(generation) +
-            R"(,"typeChecking":{)" + checking + "}}}",
-        "application/apply-patch+yaml");
-    if (answer && (answer->status < 300 || answer->status == 404)) co_return true;
-    log::warning("the status of a policy could not be written",
-                 {{"policy", name}, {"answer", answer ? answer->body : answer.error().message}});
+    Arena arena;
+    MapBuilder checking(arena), status(arena), metadata(arena), policy(arena);
+    if (warnings.count() > 0) checking.add("expressionWarnings", warnings);
+    status.add("observedGeneration", Value::integer(generation));
+    status.add("typeChecking", checking.build());
+    metadata.add("name", Value::string(name));
+    policy.add("apiVersion", Value::string("admissionregistration.k8s.io/v1"));
+    policy.add("kind", Value::string("ValidatingAdmissionPolicy"));
+    policy.add("metadata", metadata.build());
+    policy.add("status", status.build());
+    const Result<Answer> answer = co_await own_calls::send(
+        calls, Request::apply(policy_target(name).sub("status"), policy.build(), "validatingadmissionpolicy-status"));
+    if (answer && (answer->succeeded() || answer->not_found())) co_return true;
+    log::warning("the status of a policy could not be written", {{"policy", name}, {"answer", text_of(answer)}});
     co_return false;
   }
 };

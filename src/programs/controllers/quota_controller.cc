@@ -187,13 +187,13 @@ struct QuotaController::State {
       co_return false;
     }
     static const types::Resource& resource = *types::find_resource("", "v1", "resourcequotas");
-    const std::string path = object_path(resource, key);
-    Result<net::ClientResponse> answer = co_await calls.call("GET", path);
+    const own_calls::Target target = target_of(resource, key);
+    const Result<own_calls::Answer> answer = co_await own_calls::send(calls, own_calls::Request::get(target));
     if (!answer) co_return false;
-    if (answer->status == 404) co_return true;
+    if (answer->not_found()) co_return true;
     Arena arena;
-    Result<Value> found = codec::decode_json(arena, answer->body);
-    if (!found || answer->status != 200) co_return false;
+    const Result<Value> found = answer->object(arena);
+    if (!found || !answer->succeeded()) co_return false;
     const std::string ns(namespace_of(resource, key));
     follow_counted(*found);
     // Any earlier charge is reflected in the quota just read, or its object is already stored: see write/quota.h.
@@ -211,9 +211,9 @@ struct QuotaController::State {
     counted.add("hard", quota::to_value(arena, hard));
     counted.add("used", quota::to_value(arena, *used));
     const Value next = with_member(arena, *found, "status", counted.build());
-    answer =
-        co_await calls.call("PUT", path + "/status?fieldManager=kube-controller-manager", codec::encode_json(next));
-    co_return answer && (answer->status < 300 || answer->status == 404);
+    const Result<own_calls::Answer> written =
+        co_await own_calls::send(calls, own_calls::Request::update(target.sub("status"), next, kControllerManager));
+    co_return written && (written->succeeded() || written->not_found());
   }
 
   Task<std::optional<quota::Usage>> count(const std::string& ns, const Value& tree, const quota::Usage& hard) {

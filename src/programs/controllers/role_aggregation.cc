@@ -9,13 +9,24 @@
 #include "cache/cache.h"
 #include "codec/codec.h"
 #include "controllers/follow.h"
+#include "own_calls/requests.h"
 #include "rbac/rbac.h"
 #include "value/value.h"
 
 namespace holdfast::controllers {
+
+using own_calls::Answer;
+using own_calls::Request;
+
 namespace {
 
-constexpr std::string_view kCollection = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+
+const types::Resource& role_resource() {
+  static const types::Resource& resource = *types::find_resource(kGroup, "v1", "clusterroles");
+  return resource;
+}
+
 // Exponential backoff between failed attempts: the cause may persist, such as a policy that cannot be decoded.
 constexpr std::chrono::milliseconds kFirstRetry{200}, kLastRetry{5000};
 
@@ -38,7 +49,7 @@ struct RoleAggregation::State {
 
   Task<void> follow_roles() {
     return follow(
-        tasks, *api.cache_of("rbac.authorization.k8s.io", "clusterroles"), roles, [] {},
+        tasks, *api.cache_of(kGroup, "clusterroles"), roles, [] {},
         [this](const cache::Delivery&) {
           changed = true;
           if (looking) return;
@@ -69,10 +80,10 @@ struct RoleAggregation::State {
 
   // Processes all roles each time: there are few, and their dependencies are not tracked.
   Task<bool> look() {
-    Result<net::ClientResponse> answer = co_await calls.call("GET", std::string(kCollection));
-    if (!answer || answer->status != 200) co_return false;
+    Result<Answer> answer = co_await own_calls::send(calls, Request::list(own_calls::collection(role_resource())));
+    if (!answer || !answer->succeeded()) co_return false;
     Arena arena;
-    Result<Value> list = codec::decode_json(arena, answer->body);
+    Result<Value> list = answer->object(arena);
     if (!list) co_return false;
     rbac::Index::Objects roles;
     for (const Value& role : list->items_at("items")) {
@@ -92,14 +103,18 @@ struct RoleAggregation::State {
   }
 
   Task<bool> apply(std::string name, const Value& rules) {
-    Result<net::ClientResponse> answer = co_await calls.call(
-        "PATCH", std::string(kCollection) + "/" + name + "?fieldManager=clusterrole-aggregation-controller&force=true",
-        R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":)" +
-            codec::encode_json_string(name) + R"(},"rules":)" + codec::encode_json(rules) + "}",
-        "application/apply-patch+yaml");
-    if (answer && answer->status < 300) co_return true;
-    log::warning("cannot update the rules of an aggregated role",
-                 {{"role", name}, {"answer", answer ? answer->body : answer.error().message}});
+    Arena arena;
+    MapBuilder metadata(arena), role(arena);
+    metadata.add("name", Value::string(name));
+    role.add("apiVersion", Value::string("rbac.authorization.k8s.io/v1"));
+    role.add("kind", Value::string("ClusterRole"));
+    role.add("metadata", metadata.build());
+    role.add("rules", rules);
+    const Result<Answer> answer =
+        co_await own_calls::send(calls, Request::apply(own_calls::object(role_resource(), "", name), role.build(),
+                                                       "clusterrole-aggregation-controller"));
+    if (answer && answer->succeeded()) co_return true;
+    log::warning("cannot update the rules of an aggregated role", {{"role", name}, {"answer", text_of(answer)}});
     co_return false;
   }
 };

@@ -5,36 +5,37 @@
 #include "base/task_group.h"
 #include "cache/cache.h"
 #include "codec/codec.h"
-#include "own_calls/own_calls.h"
+#include "own_calls/requests.h"
 #include "server/reconcile.h"
 
 namespace holdfast::server {
+
+using own_calls::Answer;
+using own_calls::Request;
+using own_calls::Target;
 
 namespace {
 
 // The requests of one bootstrap step.
 struct Writes {
-  std::string path;  // Of the object.
-  net::ClientRequest create;
-  std::optional<net::ClientRequest> status;
+  Request create;
+  std::optional<Request> status = {};
   bool made = false;
 };
 
+// The object, and the collection it is created in.
+Target target_of(const bootstrap::Step& step) {
+  return own_calls::object(*step.resource, step.object.text_at("metadata", "namespace"),
+                           step.object.text_at("metadata", "name"));
+}
+Target collection_of(const bootstrap::Step& step) {
+  return own_calls::collection(*step.resource, step.object.text_at("metadata", "namespace"));
+}
+
 Writes writes_of(const bootstrap::Step& step) {
-  const std::string collection =
-      own_calls::collection_path(*step.resource, step.object.text_at("metadata", "namespace"));
-  Writes writes;
-  writes.path = collection + "/" + std::string(step.object.text_at("metadata", "name"));
-  writes.create.method = "POST";
-  writes.create.target = collection + "?fieldManager=" + std::string(step.manager);
-  writes.create.headers = {{"content-type", "application/json"}};
-  writes.create.body = codec::encode_json(step.object);
+  Writes writes{.create = Request::create(collection_of(step), step.object, step.manager)};
   if (!step.status.is_null()) {
-    net::ClientRequest& status = writes.status.emplace();
-    status.method = "PATCH";
-    status.target = writes.path + "/status?force=true&fieldManager=" + std::string(step.status_manager);
-    status.headers = {{"content-type", "application/apply-patch+yaml"}};
-    status.body = codec::encode_json(step.status);
+    writes.status = Request::apply(target_of(step).sub("status"), step.status, step.status_manager);
   }
   return writes;
 }
@@ -59,7 +60,7 @@ class Maker {
  private:
   struct Call {
     Writes* writes;
-    net::ClientRequest* request;
+    Request* request;
   };
 
   // Sends all requests concurrently, and tells the store how many to expect, so that it commits them together.
@@ -74,15 +75,15 @@ class Maker {
 
   Task<void> call_one(net::EventLoop& loop, Call call) {
     Writes& writes = *call.writes;
-    const Result<net::ClientResponse> answer = co_await api_.own_calls(loop).send(std::move(*call.request));
-    writes.made = answer && answer->status < 300;
+    const std::string what = call.request->text();
+    const Result<Answer> answer = co_await own_calls::send(api_.own_calls(loop), std::move(*call.request));
+    writes.made = answer && answer->succeeded();
     // 409: created by someone else.
     if (writes.made || (answer && answer->status == 409)) co_return;
     // Another server has allocated the IP of the Service and is about to store it, or already has. If it fails, one of
     // the next runs succeeds.
     if (!alone_ && answer && answer->status == 422) co_return;
-    log::warning("cannot create a bootstrap object",
-                 {{"path", writes.path}, {"answer", answer ? answer->body : answer.error().message}});
+    log::warning("cannot create a bootstrap object", {{"request", what}, {"answer", text_of(answer)}});
   }
 
   api::Api& api_;
@@ -123,44 +124,28 @@ constexpr std::string_view kAuthentication = "extension-apiserver-authentication
 // How long another server may take between allocating an IP and storing its Service.
 constexpr int64_t kAddressSeconds = 60;
 
-net::ClientRequest replacement(const bootstrap::Step& step, const Value& object) {
-  return {.method = "PUT",
-          .target = own_calls::collection_path(*step.resource, step.object.text_at("metadata", "namespace")) + "/" +
-                    std::string(step.object.text_at("metadata", "name")) + "?fieldManager=" + std::string(step.manager),
-          .headers = {{"content-type", "application/json"}},
-          .body = codec::encode_json(object)};
+Request replacement(const bootstrap::Step& step, const Value& object) {
+  return Request::update(target_of(step), object, step.manager);
 }
 
 // Deletes this object only, not one that has replaced it.
-net::ClientRequest removal(std::string path, const Value& live) {
-  return {.method = "DELETE",
-          .target = std::move(path),
-          .headers = {{"content-type", "application/json"}},
-          .body = R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":")" +
-                  std::string(live.text_at("metadata", "uid")) + "\"}}"};
+Request removal(const Target& target, const Value& live) {
+  return Request::remove(target, {.uid = live.text_at("metadata", "uid")});
 }
 
 // The repairs of an incomplete role or binding. A binding with a different roleRef is deleted first.
-std::vector<net::ClientRequest> role_repairs(Arena& arena, const bootstrap::Step& step, const Value& live) {
+std::vector<Request> role_repairs(Arena& arena, const bootstrap::Step& step, const Value& live) {
   const std::optional<Value> repaired = reconcile(arena, live, step.object);
   if (!repaired) return {};
   const Value *before = live.find("roleRef"), *after = repaired->find("roleRef");
   const bool replaces = after != nullptr && (before == nullptr || !equal(*before, *after));
-  std::vector<net::ClientRequest> repairs = {replacement(step, *repaired)};
-  if (!replaces) return repairs;
-  const std::string collection =
-      own_calls::collection_path(*step.resource, step.object.text_at("metadata", "namespace"));
+  if (!replaces) return {replacement(step, *repaired)};
   Draft draft(arena, *repaired);
   for (const std::string_view key : {"uid", "resourceVersion"}) draft.root().child("metadata").remove(key);
-  repairs = {removal(collection + "/" + std::string(step.object.text_at("metadata", "name")), live),
-             {.method = "POST",
-              .target = collection + "?fieldManager=" + std::string(step.manager),
-              .headers = {{"content-type", "application/json"}},
-              .body = codec::encode_json(draft.value())}};
-  return repairs;
+  return {removal(target_of(step), live), Request::create(collection_of(step), draft.value(), step.manager)};
 }
 
-std::vector<net::ClientRequest> repairs_of(Arena& arena, const bootstrap::Step& step, const Value& live) {
+std::vector<Request> repairs_of(Arena& arena, const bootstrap::Step& step, const Value& live) {
   if (!live.has("metadata")) return {};
   if (step.resource->group == kRbacGroup) return role_repairs(arena, step, live);
   std::optional<Value> repaired;
@@ -186,9 +171,9 @@ bool was_split(const bootstrap::Step& step) {
 // last: a Service creates its own IPAddress and cannot use one that is taken; Services of older servers have none.
 struct BootstrapObjects::Plan {
   std::vector<Writes> namespaces, others, addresses;
-  std::vector<net::ClientRequest> left_over, repairs;
+  std::vector<Request> left_over, repairs;
   std::optional<Value> own_address;  // The IPAddress of our Service, if it exists.
-  std::string own_address_path;
+  Target own_address_target;
 };
 
 BootstrapObjects::BootstrapObjects(api::Api& api, store::Store& store, net::Loops& loops, bootstrap::Options options,
@@ -247,9 +232,9 @@ void BootstrapObjects::plan_step(Arena& arena, When when, bootstrap::Step& step,
                      live->text_at("spec", "parentRef", "name") == "kubernetes";
     if (own) {
       plan.own_address = live;
-      plan.own_address_path = writes_of(step).path;
+      plan.own_address_target = target_of(step);
     }
-    for (net::ClientRequest& repair : repairs_of(arena, step, *live)) plan.repairs.push_back(std::move(repair));
+    for (Request& repair : repairs_of(arena, step, *live)) plan.repairs.push_back(std::move(repair));
     return;
   }
   if (was_split(step)) {
@@ -264,7 +249,7 @@ void BootstrapObjects::plan_step(Arena& arena, When when, bootstrap::Step& step,
     // about to store the Service.
     const std::optional<UnixTime> created = parse_rfc3339(plan.own_address->text_at("metadata", "creationTimestamp"));
     if (!alone_ && created && clock_.now().seconds - created->seconds <= kAddressSeconds) return;
-    plan.left_over.push_back(removal(plan.own_address_path, *plan.own_address));
+    plan.left_over.push_back(removal(plan.own_address_target, *plan.own_address));
   }
   const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
   (is_namespace ? plan.namespaces : is_address ? plan.addresses : plan.others).push_back(writes_of(step));
@@ -285,8 +270,7 @@ void BootstrapObjects::plan_removals(Arena& arena, When when, std::span<const bo
       if (wanted) continue;
       const std::optional<Value> live = stored_object(api_, arena, resource, "", entry->name()).object;
       if (!live || !is_kept_flow(*live)) continue;
-      plan.repairs.push_back(
-          removal(own_calls::collection_path(resource, "") + "/" + std::string(entry->name()), *live));
+      plan.repairs.push_back(removal(own_calls::object(resource, "", entry->name()), *live));
     }
   }
   if (when != When::Starting) return;
@@ -294,7 +278,7 @@ void BootstrapObjects::plan_removals(Arena& arena, When when, std::span<const bo
   for (const std::string& name : bootstrap::unserved_api_services(options_)) {
     const std::optional<Value> live = stored_object(api_, arena, services, "", name).object;
     if (!live || live->text_at("metadata", "labels", bootstrap::kAutomanaged) != "onstart") continue;
-    plan.repairs.push_back(removal(own_calls::collection_path(services, "") + "/" + name, *live));
+    plan.repairs.push_back(removal(own_calls::object(services, "", name), *live));
   }
 }
 
@@ -314,17 +298,16 @@ Task<void> BootstrapObjects::bring_up_to_date(When when) {
   Plan plan = this->plan(when);
   Maker maker(api_, store_, loops_, alone_);
   co_await maker.make(std::move(plan.namespaces));
-  for (net::ClientRequest& removal : plan.left_over) {
-    (void)co_await api_.own_calls(loops_.at(0)).send(std::move(removal));
+  for (Request& removal : plan.left_over) {
+    (void)co_await own_calls::send(api_.own_calls(loops_.at(0)), std::move(removal));
   }
   co_await maker.make(std::move(plan.others));
   co_await maker.make(std::move(plan.addresses));
-  for (net::ClientRequest& repair : plan.repairs) {
-    const std::string what = repair.method + " " + repair.target;
-    const Result<net::ClientResponse> answer = co_await api_.own_calls(loops_.at(0)).send(std::move(repair));
-    if (answer && answer->status < 300) continue;
-    log::warning("cannot repair a bootstrap object",
-                 {{"request", what}, {"answer", answer ? answer->body : answer.error().message}});
+  for (Request& repair : plan.repairs) {
+    const std::string what = repair.text();
+    const Result<Answer> answer = co_await own_calls::send(api_.own_calls(loops_.at(0)), std::move(repair));
+    if (answer && answer->succeeded()) continue;
+    log::warning("cannot repair a bootstrap object", {{"request", what}, {"answer", text_of(answer)}});
   }
 }
 

@@ -4,13 +4,14 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
-#include "codec/codec.h"
+#include "own_calls/requests.h"
+#include "types/types.h"
+#include "value/value.h"
 
 namespace holdfast::server {
 namespace {
 
-constexpr std::string_view kLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
+constexpr std::string_view kManager = "kube-apiserver";
 constexpr int64_t kLeaseSeconds = 3600;
 constexpr std::chrono::milliseconds kBetween{10'000};
 
@@ -67,18 +68,19 @@ Task<void> IdentityLease::keep() {
 }
 
 Task<void> IdentityLease::renew() {
-  const std::string path = std::string(kLeases) + "/" + name_;
-  const Result<net::ClientResponse> found = co_await calls_.call("GET", path);
-  if (!found || (found->status != 200 && found->status != 404)) co_return;
+  using own_calls::Request;
+  static const types::Resource& leases = *types::find_resource("coordination.k8s.io", "v1", "leases");
+  const own_calls::Target target = own_calls::object(leases, "kube-system", name_);
+  const Result<own_calls::Answer> found = co_await own_calls::send(calls_, Request::get(target));
+  if (!found || !(found->succeeded() || found->not_found())) co_return;
 
   Arena arena;
   MapBuilder spec(arena);
   spec.add("holderIdentity", Value::string(holder_));
   spec.add("leaseDurationSeconds", Value::integer(kLeaseSeconds));
   spec.add("renewTime", Value::string(arena, format_rfc3339_micro(system_clock().now())));
-  net::ClientRequest write;
-  write.headers = {{"content-type", "application/json"}};
-  if (found->status == 404) {
+  // Errors are ignored: the next renewal may succeed, or someone else holds the lease.
+  if (found->not_found()) {
     MapBuilder labels(arena), annotations(arena), metadata(arena), lease(arena);
     labels.add("apiserver.kubernetes.io/identity", Value::string("kube-apiserver"));
     labels.add("kubernetes.io/hostname", Value::string(hostname_));
@@ -91,18 +93,14 @@ Task<void> IdentityLease::renew() {
     lease.add("kind", Value::string("Lease"));
     lease.add("metadata", metadata.build());
     lease.add("spec", spec.build());
-    write.method = "POST";
-    write.target = std::string(kLeases) + std::string(kQuery);
-    write.body = codec::encode_json(lease.build());
-  } else {
-    Result<Value> lease = codec::decode_json(arena, found->body);
-    if (!lease) co_return;
-    write.method = "PUT";
-    write.target = path + std::string(kQuery);
-    write.body = codec::encode_json(with_member(arena, *lease, "spec", spec.build()));
+    (void)co_await own_calls::send(
+        calls_, Request::create(own_calls::collection(leases, "kube-system"), lease.build(), kManager));
+    co_return;
   }
-  // Errors are ignored: the next renewal may succeed, or someone else holds the lease.
-  (void)co_await calls_.send(std::move(write));
+  const Result<Value> lease = found->object(arena);
+  if (!lease) co_return;
+  (void)co_await own_calls::send(calls_,
+                                 Request::update(target, with_member(arena, *lease, "spec", spec.build()), kManager));
 }
 
 }  // namespace holdfast::server

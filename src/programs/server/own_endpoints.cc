@@ -5,19 +5,37 @@
 
 #include "base/log.h"
 #include "codec/codec.h"
+#include "own_calls/requests.h"
 #include "types/types.h"
 
 namespace holdfast::server {
+
+using own_calls::Answer;
+using own_calls::Request;
+using own_calls::Target;
+
 namespace {
 
 constexpr std::string_view kName = "kubernetes", kNamespace = "default";
-constexpr std::string_view kEndpoints = "/api/v1/namespaces/default/endpoints";
-constexpr std::string_view kSlices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
+constexpr std::string_view kManager = "kube-apiserver";
 constexpr std::string_view kSkipMirror = "endpointslice.kubernetes.io/skip-mirror";
 // controlplane.DefaultEndpointReconcilerInterval and ...TTL.
 constexpr std::chrono::seconds kBetween{10}, kLeaseTime{15};
 constexpr int kAttempts = 5;  // For conflicts with other servers.
+
+const types::Resource& endpoints_resource() {
+  static const types::Resource& resource = *types::find_resource("", "v1", "endpoints");
+  return resource;
+}
+const types::Resource& slices_resource() {
+  static const types::Resource& resource = *types::find_resource("discovery.k8s.io", "v1", "endpointslices");
+  return resource;
+}
+// Creates the object, or replaces the one that exists.
+Request written(const types::Resource& resource, bool exists, const Value& object) {
+  return exists ? Request::update(own_calls::object(resource, kNamespace, kName), object, kManager)
+                : Request::create(own_calls::collection(resource, kNamespace), object, kManager);
+}
 
 const types::Type& lease_type() {
   static const types::Type& type = *types::find_type("core/v1.Endpoints");
@@ -215,7 +233,7 @@ Task<Result<Unit>> OwnEndpoints::reconcile(When when) {
 Task<Result<Unit>> OwnEndpoints::write_objects(When when) {
   const bool by_lease = options_.kind == Kind::Lease;
   Arena arena;
-  Result<Value> live = co_await call(arena, "GET", std::string(kEndpoints) + "/" + std::string(kName));
+  Result<Value> live = co_await read(arena, own_calls::object(endpoints_resource(), kNamespace, kName));
   if (!live) co_return live.take_error();
   if (when == When::Stopping && !live->is_map()) co_return Unit{};
   std::optional<Value> next;
@@ -238,20 +256,14 @@ Task<Result<Unit>> OwnEndpoints::write_objects(When when) {
 }
 
 Task<Result<Unit>> OwnEndpoints::write_endpoints(const Value& live, Value next) {
-  Arena arena;
-  std::string target(kEndpoints);
-  if (live.is_map()) target += "/" + std::string(kName);
-  Result<Value> written =
-      co_await call(arena, live.is_map() ? "PUT" : "POST", target + std::string(kQuery), codec::encode_json(next));
-  if (!written) co_return written.take_error();
-  co_return Unit{};
+  return write(written(endpoints_resource(), live.is_map(), next));
 }
 
 Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
   Arena arena;
   Value wanted = slice_of(arena, endpoints);
-  const std::string path = std::string(kSlices) + "/" + std::string(kName);
-  Result<Value> live = co_await call(arena, "GET", path);
+  const Target target = own_calls::object(slices_resource(), kNamespace, kName);
+  Result<Value> live = co_await read(arena, target);
   if (!live) co_return live.take_error();
   if (live->is_map()) {
     const auto same = [&](std::string_view key) {
@@ -263,8 +275,8 @@ Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
     const bool labelled = labels != nullptr && equal(*labels, *wanted.get("metadata", "labels"));
     if (labelled && same("addressType") && same("endpoints") && same("ports")) co_return Unit{};
     if (!same("addressType")) {
-      Result<Value> removed = co_await call(arena, "DELETE", path);
-      if (!removed) co_return removed.take_error();
+      Result<Unit> removed = co_await write(Request::remove(target, {.uid = live->text_at("metadata", "uid")}));
+      if (!removed) co_return removed;
       live = Value();
     } else {
       // A concurrent writer may know of more servers.
@@ -272,22 +284,25 @@ Task<Result<Unit>> OwnEndpoints::follow_with_slice(Value endpoints) {
                          Value::string(live->text_at("metadata", "resourceVersion")));
     }
   }
-  Result<Value> written =
-      co_await call(arena, live->is_map() ? "PUT" : "POST",
-                    (live->is_map() ? path : std::string(kSlices)) + std::string(kQuery), codec::encode_json(wanted));
-  if (!written) co_return written.take_error();
-  co_return Unit{};
+  co_return co_await write(written(slices_resource(), live->is_map(), wanted));
 }
 
-Task<Result<Value>> OwnEndpoints::call(Arena& arena, std::string method, std::string target, std::string body) {
-  Result<net::ClientResponse> answer = co_await calls_.call(method, target, std::move(body));
-  if (!answer) co_return answer.take_error();
-  if (answer->status == 404 && method == "GET") co_return Value();
-  if (answer->status >= 300) {
-    co_return Error{answer->status == 409 ? Reason::Conflict : Reason::InternalError,
-                    method + " " + target + ": " + answer->body};
-  }
+Task<Result<Value>> OwnEndpoints::read(Arena& arena, Target object) {
+  Request request = Request::get(object);
+  const std::string what = request.text();
+  const Result<Answer> answer = co_await own_calls::send(calls_, std::move(request));
+  if (!answer) co_return answer.error();
+  if (answer->not_found()) co_return Value();
+  if (!answer->succeeded()) co_return internal_error(what + ": " + answer->body);
   co_return codec::decode_json(arena, arena.copy(answer->body));
+}
+
+Task<Result<Unit>> OwnEndpoints::write(Request change) {
+  const std::string what = change.text();
+  const Result<Answer> answer = co_await own_calls::send(calls_, std::move(change));
+  if (!answer) co_return answer.error();
+  if (answer->succeeded()) co_return Unit{};
+  co_return Error{answer->status == 409 ? Reason::Conflict : Reason::InternalError, what + ": " + answer->body};
 }
 
 Task<Result<Unit>> OwnEndpoints::renew_lease() {

@@ -20,7 +20,7 @@
 #include "base/task.h"
 #include "base/task_group.h"
 #include "net/net.h"
-#include "own_calls/own_calls.h"
+#include "own_calls/requests.h"
 #include "store/store.h"
 #include "value/value.h"
 
@@ -75,8 +75,10 @@ class OwnEndpoints {
   Task<Result<std::vector<std::string>>> leased();
   Task<Result<Unit>> write_endpoints(const Value& live, Value next);
   Task<Result<Unit>> follow_with_slice(Value endpoints);
-  // The response decoded into the arena; null if the object does not exist.
-  Task<Result<Value>> call(Arena& arena, std::string method, std::string target, std::string body = {});
+  // The object, decoded into the arena; null if it does not exist.
+  Task<Result<Value>> read(Arena& arena, own_calls::Target object);
+  // Conflict if another server wrote in the meantime.
+  Task<Result<Unit>> write(own_calls::Request change);
 
   const own_calls::OwnCalls calls_;
   store::Store& store_;

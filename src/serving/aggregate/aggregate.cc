@@ -17,11 +17,11 @@
 #include "base/url.h"
 #include "codec/codec.h"
 #include "discovery/discovery.h"
+#include "own_calls/requests.h"
 
 namespace holdfast::aggregate {
 namespace {
 
-constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices/";
 constexpr std::chrono::seconds kRecheck{30}, kRecheckUnavailable{1};
 constexpr std::chrono::seconds kProbeTimeout{5};
 
@@ -495,16 +495,17 @@ Task<void> Aggregation::read_openapi(net::EventLoop& loop, RemoteApi remote, web
 
 Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, std::string_view status,
                                         std::string_view reason, std::string message) {
+  static const types::Resource& services = *types::find_resource("apiregistration.k8s.io", "v1", "apiservices");
   const own_calls::OwnCalls calls(parts_.own, loop);
-  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
-  if (!found || found->status != 200) co_return;
+  const own_calls::Target target = own_calls::object(services, "", name);
+  const Result<own_calls::Answer> found = co_await own_calls::send(calls, own_calls::Request::get(target));
+  if (!found || !found->succeeded()) co_return;
   Arena arena;
-  Result<Value> service = codec::decode_json(arena, found->body);
+  const Result<Value> service = found->object(arena);
   if (!service) co_return;
   const Value next = with_available(arena, *service, {status, reason, std::move(message)}, parts_.clock.now());
   if (equal(next, *service)) co_return;
-  (void)co_await calls.call("PUT", std::string(kPath) + name + "/status?fieldManager=kube-apiserver",
-                            codec::encode_json(next));
+  (void)co_await own_calls::send(calls, own_calls::Request::update(target.sub("status"), next, "kube-apiserver"));
 }
 
 // --- Proxying --------------------------------------------------------------------------------------------------------

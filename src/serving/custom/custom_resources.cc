@@ -8,6 +8,7 @@
 #include "codec/codec.h"
 #include "custom/conversions.h"
 #include "custom/custom_objects.h"
+#include "own_calls/requests.h"
 #include "ownership/merge_type.h"
 #include "resource/managers.h"
 
@@ -16,18 +17,11 @@ namespace {
 
 constexpr std::string_view kGroup = "apiextensions.k8s.io";
 constexpr std::string_view kPlural = "customresourcedefinitions";
-constexpr std::string_view kPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 constexpr std::string_view kManager = "kube-apiserver";
 
-// A merge patch of a definition or one of its subresources. The response is ignored; Protobuf is the cheapest to render
-// because built-in kinds are cached in that format.
-net::ClientRequest patch_request(const std::string& path, std::string body) {
-  net::ClientRequest patch;
-  patch.method = "PATCH";
-  patch.target = std::string(kPath) + path + "?fieldManager=" + std::string(kManager);
-  patch.headers = {{"content-type", "application/merge-patch+json"}, {"accept", "application/vnd.kubernetes.protobuf"}};
-  patch.body = std::move(body);
-  return patch;
+own_calls::Target definition_target(std::string_view name) {
+  static const types::Resource& resource = *types::find_resource(kGroup, "v1", kPlural);
+  return own_calls::object(resource, "", name);
 }
 
 bool is_terminating(const Value& definition) { return !definition.text_at("metadata", "deletionTimestamp").empty(); }
@@ -375,10 +369,10 @@ Task<bool> CustomResources::write_status(net::EventLoop& loop, Value definition)
   if (const Value* finalizers = definition.get("metadata", "finalizers")) metadata.add("finalizers", *finalizers);
   change.add("metadata", metadata.build());
   change.add("status", *definition.find("status"));
-  const Result<net::ClientResponse> answer =
-      co_await own_calls::OwnCalls(parts_.own, loop)
-          .send(patch_request(std::string(definition.text_at("metadata", "name")) + "/status",
-                              codec::encode_json(change.build())));
+  own_calls::Request patch = own_calls::Request::merge_patch(
+      definition_target(definition.text_at("metadata", "name")).sub("status"), change.build(), kManager);
+  const Result<own_calls::Answer> answer =
+      co_await own_calls::send({parts_.own, loop}, std::move(patch).without_body());
   co_return answer && answer->status == 200;
 }
 
@@ -502,11 +496,11 @@ Task<bool> CustomResources::clean_up_once(const std::string& name) {
 
 // The definition while it is being deleted and has our finalizer; null if there is nothing to do for it.
 Task<Result<Value>> CustomResources::read_terminating(Arena& arena, const std::string& name) {
-  const own_calls::OwnCalls calls(parts_.own, loop_);
-  Result<net::ClientResponse> found = co_await calls.call("GET", std::string(kPath) + name);
+  Result<own_calls::Answer> found =
+      co_await own_calls::send({parts_.own, loop_}, own_calls::Request::get(definition_target(name)));
   if (!found) co_return found.take_error();
-  if (found->status == 404) co_return Value::null();
-  if (found->status != 200) co_return internal_error("the definition cannot be read");
+  if (found->not_found()) co_return Value::null();
+  if (!found->succeeded()) co_return internal_error("the definition cannot be read");
   Result<Value> definition = codec::decode_json(arena, arena.copy(found->body));
   if (!definition) co_return definition;
   const auto finalizers = definition->items_at("metadata", "finalizers");
@@ -525,13 +519,11 @@ Task<bool> CustomResources::delete_objects(const std::string& name) {
   if (kind == nullptr || !kind->definition->serves()) co_return true;
   const own_calls::OwnCalls calls(parts_.own, loop_);
   const types::Resource& resource = *kind->definition->storage_version().resource;
-  const std::string root = api_path(resource.group, resource.version);
   Result<cache::Snapshot> snapshot = co_await kind->storage->cache().consistent(loop_);
   if (!snapshot) co_return false;
   for (const cache::EntryRef& entry : snapshot->list({}).entries) {
-    const std::string ns = resource.namespaced ? "/namespaces/" + std::string(entry->namespace_name()) : "";
-    (void)co_await calls.call("DELETE",
-                              root + ns + "/" + std::string(resource.plural) + "/" + std::string(entry->name()));
+    (void)co_await own_calls::send(
+        calls, own_calls::Request::remove(own_calls::object(resource, entry->namespace_name(), entry->name())));
   }
   Result<cache::Snapshot> left = co_await kind->storage->cache().consistent(loop_);
   if (!left) co_return false;

@@ -1,13 +1,14 @@
 #include "custom/custom_services.h"
 
-#include "codec/codec.h"
+#include <optional>
+
 #include "custom/custom_resources.h"
+#include "own_calls/requests.h"
 
 namespace holdfast::custom {
 namespace {
 
-constexpr std::string_view kPath = "/apis/apiregistration.k8s.io/v1/apiservices";
-constexpr std::string_view kQuery = "?fieldManager=kube-apiserver";
+constexpr std::string_view kManager = "kube-apiserver";
 // Custom resources sort after all built-in ones; versions sort by name only.
 constexpr int64_t kGroupPriority = 1000, kVersionPriority = 100;
 constexpr std::string_view kAlways = "true";  // Label value: always restored when changed.
@@ -117,9 +118,9 @@ Task<bool> CustomServices::settle(std::string name) {
   Result<cache::Cache::Latest> latest = co_await storage.cache().latest(name, loop_);
   if (!latest) co_return false;
   Arena arena;
-  net::ClientRequest request;
-  request.headers = {{"content-type", "application/json"}};
-  const std::string path = std::string(kPath) + "/" + name;
+  static const types::Resource& services = *types::find_resource("apiregistration.k8s.io", "v1", "apiservices");
+  const own_calls::Target target = own_calls::object(services, "", name);
+  std::optional<own_calls::Request> request;
   if (!latest->entry) {
     if (!wanted) co_return true;
     MapBuilder labels(arena), metadata(arena), service(arena);
@@ -130,15 +131,12 @@ Task<bool> CustomServices::settle(std::string name) {
     service.add("kind", Value::string("APIService"));
     service.add("metadata", metadata.build());
     service.add("spec", spec_of(arena, wanted->group, wanted->version));
-    request.method = "POST";
-    request.target = std::string(kPath) + std::string(kQuery);
-    request.body = codec::encode_json(service.build());
+    request = own_calls::Request::create(own_calls::collection(services), service.build(), kManager);
   } else {
     // Without the label, it was created by a user.
     if (latest->entry->label(kAutomanaged) != kAlways) co_return true;
     if (!wanted) {
-      request.method = "DELETE";
-      request.target = path;
+      request = own_calls::Request::remove(target);
     } else {
       const store::Blob body = latest->entry->body();
       Result<Value> live = storage.codec().tree(arena, arena.copy(*body));
@@ -146,12 +144,10 @@ Task<bool> CustomServices::settle(std::string name) {
       const Value spec = spec_of(arena, wanted->group, wanted->version);
       const Value* has = live->find("spec");
       if (has != nullptr && equal(*has, spec)) co_return true;
-      request.method = "PUT";
-      request.target = path + std::string(kQuery);
-      request.body = codec::encode_json(with_member(arena, *live, "spec", spec));
+      request = own_calls::Request::update(target, with_member(arena, *live, "spec", spec), kManager);
     }
   }
-  const Result<net::ClientResponse> answer = co_await own_calls::OwnCalls(own_, loop_).send(std::move(request));
+  const Result<own_calls::Answer> answer = co_await own_calls::send({own_, loop_}, std::move(*request));
   // A 4xx means that it was changed concurrently: the APIService watch reports that, and it is reconciled again.
   co_return answer && answer->status < 500;
 }

@@ -7,6 +7,7 @@
 #include "base/api_error.h"
 #include "call/call.h"
 #include "codec/codec.h"
+#include "own_calls/requests.h"
 
 namespace holdfast::write {
 
@@ -87,10 +88,10 @@ void QuotaLedger::done(std::string_view ns) {
 }
 
 Task<int> Quotas::store_usage(call::Call& call, const Value& counted) {
-  const std::string target = "/api/v1/namespaces/" + std::string(call.ns()) + "/resourcequotas/" +
-                             std::string(counted.text_at("metadata", "name")) + "/status?fieldManager=kube-apiserver";
-  Result<net::ClientResponse> answer =
-      co_await own_calls::OwnCalls(own_, call.request.loop()).call("PUT", target, codec::encode_json(counted));
+  static const types::Resource& quotas = *types::find_resource("", "v1", "resourcequotas");
+  const own_calls::Target target = own_calls::object(quotas, call.ns(), counted.text_at("metadata", "name"));
+  const Result<own_calls::Answer> answer = co_await own_calls::send(
+      {own_, call.request.loop()}, own_calls::Request::update(target.sub("status"), counted, "kube-apiserver"));
   co_return answer ? answer->status : 500;
 }
 
