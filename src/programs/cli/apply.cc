@@ -408,7 +408,7 @@ int unset(UnsetFlags& flags) {
 Command add_unset(CLI::App& app) {
   auto flags = std::make_shared<UnsetFlags>();
   CLI::App* c = app.add_subcommand("unset", "Remove fields from an object, and own their absence");
-  c->add_option("KIND NAME PATH", flags->arguments,
+  c->add_option("OBJECT", flags->arguments,
                 "The object, KIND NAME or KIND/NAME, and the paths of fields, such as .spec.replicas")
       ->required();
   c->add_option("--field-manager", flags->apply.field_manager,

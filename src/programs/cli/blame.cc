@@ -528,7 +528,7 @@ int blame(const BlameFlags& flags) {
 Command add_blame(CLI::App& app) {
   auto flags = std::make_shared<BlameFlags>();
   CLI::App* c = app.add_subcommand("blame", "Show who owns each field of an object");
-  c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
+  c->add_option("KIND/NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
   add_manifest_flags(*c, flags->manifests, "of objects with managedFields, instead of a server");
   c->add_option(
        "--crds", flags->crds,

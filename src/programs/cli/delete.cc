@@ -154,7 +154,7 @@ class Deleter {
 Command add_delete(CLI::App& app) {
   auto flags = std::make_shared<DeleteFlags>();
   CLI::App* c = app.add_subcommand("delete", "Delete objects");
-  c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
+  c->add_option("KIND/NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
   add_manifest_flags(*c, flags->manifests, "that name the objects");
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
   c->add_flag("--all", flags->all, "All objects of the kind in the namespace");

@@ -135,7 +135,7 @@ int describe(const DescribeFlags& flags) {
 Command add_describe(CLI::App& app) {
   auto flags = std::make_shared<DescribeFlags>();
   CLI::App* c = app.add_subcommand("describe", "Show an object, its managers and its events");
-  c->add_option("KIND NAME", flags->arguments, "Objects: KIND, KIND NAME..., or KIND/NAME...")->required();
+  c->add_option("KIND/NAME", flags->arguments, "Objects: KIND, KIND NAME..., or KIND/NAME...")->required();
   c->add_option("-l,--selector", flags->selector, "Label selector for objects of a kind");
   c->add_flag("-A,--all-namespaces", flags->all_namespaces, "Objects of all namespaces");
   c->add_flag("--show-events,!--no-events", flags->show_events, "Show events of the object (default)");

@@ -156,7 +156,7 @@ int complete(CLI::App& app, const std::vector<std::string>& words) {
     for (const CLI::App* below : command->get_subcommands([](CLI::App* one) { return !one->get_group().empty(); })) {
       found.push_back(below->get_name());
     }
-  } else if (command->get_option_no_throw("KIND NAME") != nullptr) {
+  } else if (command->get_option_no_throw("KIND/NAME") != nullptr) {
     found = complete_objects(completion, given, partial);
   } else if (given.empty() && (command->get_option_no_throw("KIND") != nullptr ||
                                command->get_option_no_throw("KIND.FIELD") != nullptr)) {

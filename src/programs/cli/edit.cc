@@ -128,7 +128,7 @@ int edit(const EditFlags& flags) {
 Command add_edit(CLI::App& app) {
   auto flags = std::make_shared<EditFlags>();
   CLI::App* c = app.add_subcommand("edit", "Edit an object in your editor");
-  c->add_option("KIND NAME", flags->arguments, "The object: KIND NAME or KIND/NAME")->required();
+  c->add_option("KIND/NAME", flags->arguments, "The object: KIND NAME or KIND/NAME")->required();
   c->add_option("--field-manager", flags->field_manager, "Field manager for the changes")->capture_default_str();
   add_connection_flags(*c, flags->connection);
   c->footer("\nThe editor is KUBE_EDITOR, EDITOR or vi.\n\nExamples:\n  KUBE_EDITOR=nano holdfast edit deployment web");

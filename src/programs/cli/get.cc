@@ -600,7 +600,7 @@ int get(GetFlags& flags) {
 }
 
 void add_get_flags(CLI::App* c, GetFlags& flags) {
-  c->add_option("KIND NAME", flags.arguments, "Objects: KIND[,KIND], KIND NAME..., or KIND/NAME...");
+  c->add_option("KIND/NAME", flags.arguments, "Objects: KIND[,KIND], KIND NAME..., or KIND/NAME...");
   add_manifest_flags(*c, flags.manifests, "that name the objects");
   c->add_option("-o,--output", flags.output,
                 "Output format: wide, yaml, json, name, jsonpath=TEMPLATE, custom-columns=NAME:PATH,...");

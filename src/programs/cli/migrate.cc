@@ -321,7 +321,7 @@ int undo(const MigrateFlags& flags) {
 Command add_migrate(CLI::App& app) {
   auto flags = std::make_shared<MigrateFlags>();
   CLI::App* c = app.add_subcommand("migrate", "Move the ownership of fields from one manager to another");
-  c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
+  c->add_option("KIND/NAME", flags->arguments, "Objects: KIND NAME..., KIND/NAME..., or KIND for all of a kind");
   c->add_option("--from", flags->from, "Managers whose Apply and Update entries are merged, comma separated")
       ->allow_extra_args(false);
   c->add_option("--to", flags->to, "Manager that owns their fields afterwards, in an Apply entry");

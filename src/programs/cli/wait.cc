@@ -185,7 +185,7 @@ int wait(const WaitFlags& flags) {
 Command add_wait(CLI::App& app) {
   auto flags = std::make_shared<WaitFlags>();
   CLI::App* c = app.add_subcommand("wait", "Wait for a condition on one or more objects");
-  c->add_option("KIND NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
+  c->add_option("KIND/NAME", flags->arguments, "Objects: KIND NAME... or KIND/NAME...");
   c->add_option("--for", flags->condition,
                 "What to wait for: delete, create, condition=NAME[=VALUE] or jsonpath='{PATH}'[=VALUE]")
       ->required();
