@@ -79,6 +79,7 @@ class KeyOfVersion final : public rocksdb::SliceTransform {
 rocksdb::Options database_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::Options db;
   db.create_if_missing = true;
+  db.fail_if_options_file_error = false;  // The default of newer RocksDBs is true.
   db.env = env_without_options_file(env);
   db.info_log = std::make_shared<SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
