@@ -45,6 +45,24 @@ class ResolverTest : public ::testing::Test {
              std::shared_ptr<Cancellation> cancellation = nullptr) {
     return block_on(loop(), resolver.find(loop(), std::move(host), 443, timeout, std::move(cancellation)));
   }
+  // Leaves a thread of the resolver busy with the name, and nobody waiting for it.
+  void occupy(Resolver& resolver, const std::string& host) {
+    const int before = asked();
+    const auto cancellation = std::make_shared<Cancellation>();
+    constexpr auto ask = [](Resolver& from, EventLoop& on, std::string name,
+                            std::shared_ptr<Cancellation> until) -> Task<void> {
+      (void)co_await from.find(on, std::move(name), 443, 1h, std::move(until));
+    };
+    constexpr auto give_up = [](std::function<void()> once, std::shared_ptr<Cancellation> now) -> Task<void> {
+      once();
+      now->cancel();
+      co_return;
+    };
+    std::vector<Task<void>> tasks;
+    tasks.push_back(ask(resolver, loop(), host, cancellation));
+    tasks.push_back(give_up([&] { wait_until_asked(before + 1); }, cancellation));
+    block_on(loop(), when_all(loop(), std::move(tasks)));
+  }
   EventLoop& loop() { return loops_.at(0); }
 
  private:
@@ -78,8 +96,7 @@ TEST_F(ResolverTest, ASlowNameDelaysNobodyElseAndItsCallersOnlyUntilTheirDeadlin
 
 TEST_F(ResolverTest, CallersOfOneNameShareALookup) {
   Resolver resolver(service());
-  EXPECT_FALSE(find(resolver, "slow", 1ms));
-  wait_until_asked(1);
+  occupy(resolver, "slow");
   constexpr auto ask = [](Resolver& from, EventLoop& loop, int& found) -> Task<void> {
     if (co_await from.find(loop, "slow", 443, 1h, nullptr)) ++found;
   };
@@ -98,8 +115,7 @@ TEST_F(ResolverTest, CallersOfOneNameShareALookup) {
 
 TEST_F(ResolverTest, ThreadsAreLimited) {
   Resolver resolver(service(), 1);
-  EXPECT_FALSE(find(resolver, "slow", 1ms));
-  wait_until_asked(1);
+  occupy(resolver, "slow");
   EXPECT_FALSE(find(resolver, "a", 1ms));
   release();
   EXPECT_TRUE(find(resolver, "a", 1h));
@@ -114,10 +130,7 @@ TEST_F(ResolverTest, NamesThatWaitAreLimited) {
   Resolver resolver(service(), limits::kNameLookups);
   std::map<std::string, int> failures;
   std::vector<Task<void>> tasks;
-  for (size_t i = 0; i < limits::kNameLookups; ++i) {
-    EXPECT_FALSE(find(resolver, "slow" + std::to_string(i), 1ms));
-  }
-  wait_until_asked(limits::kNameLookups);
+  for (size_t i = 0; i < limits::kNameLookups; ++i) occupy(resolver, "slow" + std::to_string(i));
   for (size_t i = 0; i < limits::kWaitingNames + 5; ++i) {
     tasks.push_back(ask(resolver, loop(), std::to_string(i), failures));
   }
