@@ -95,6 +95,7 @@ struct Known {
   std::string_view why;
 };
 constexpr Known kKnown[] = {
+    {"AdmissionPolicy.spec.variables", "each variable is compiled with a copy of the declarations of those before"},
     {"deep map, list as application/yaml", "each line is indented by the depth of its value"},
     {"deep map with a leaf in each, list as application/yaml", "each line is indented by the depth of its value"},
 };
