@@ -50,6 +50,18 @@ TEST(KubeFlags, AreTranslatedToServeFlags) {
   EXPECT_FALSE(translate_kube_flags({"--no-such-flag=1"}, has));
 }
 
+TEST(KubeFlags, AllRefusedFlagsAreNamedAtOnce) {
+  const auto has = [](std::string_view name) { return name == "secure-port"; };
+  const auto translated = translate_kube_flags(
+      {"--no-such-flag", "x", "--secure-port", "6443", "--audit-log-compress", "--audit-webhook-config-file=hook"},
+      has);
+  ASSERT_FALSE(translated);
+  EXPECT_EQ(translated.error().message,
+            "unknown flag: --no-such-flag\n"
+            "--audit-log-compress=true is not supported by Holdfast; only false is\n"
+            "--audit-webhook-config-file=hook is not supported by Holdfast");
+}
+
 TEST(KubeFlags, FlagsOfInternalsAreAccepted) {
   const auto has = [](std::string_view) { return false; };
   const auto translated = translate_kube_flags({"--enable-priority-and-fairness=false", "--peer-ca-file", "ca.crt",

@@ -180,6 +180,7 @@ Result<Unit> check_runtime_config(std::string_view entries) {
 Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::string>& arguments,
                                                       const std::function<bool(std::string_view name)>& serve_has) {
   std::vector<std::string> translated;
+  std::vector<std::string> problems;  // All of them, so that a manifest is corrected in one pass.
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string_view argument = arguments[i];
     if (argument == "-h" || argument == "--help" || argument == "--version") {
@@ -209,7 +210,12 @@ Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::str
                          : internal != nullptr ? internal->boolean
                                                : is_serve_boolean(name);
     if (serve_has(name)) fixed = nullptr;
-    if (fixed == nullptr && internal == nullptr && !serve_has(name)) return bad_request("unknown flag: --" + name);
+    if (fixed == nullptr && internal == nullptr && !serve_has(name)) {
+      problems.push_back("unknown flag: --" + name);
+      // Whether it takes a value is not known; what follows is one if it is not a flag.
+      if (!has_value && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-')) ++i;
+      continue;
+    }
     if (!has_value && boolean) value = "true";
     if (!has_value && !boolean) {
       if (i + 1 == arguments.size()) return bad_request("flag needs an argument: --" + name);
@@ -221,15 +227,16 @@ Result<std::vector<std::string>> translate_kube_flags(const std::vector<std::str
     }
     if (fixed != nullptr) {
       Result<Unit> checked = check_fixed(*fixed, value);
-      if (!checked) return checked.take_error();
+      if (!checked) problems.push_back(checked.error().message);
       continue;
     }
     if (name == "runtime-config") {
       Result<Unit> checked = check_runtime_config(value);
-      if (!checked) return checked.take_error();
+      if (!checked) problems.push_back(checked.error().message);
     }
     translated.push_back("--" + name + "=" + value);
   }
+  if (!problems.empty()) return bad_request(join(problems, "\n"));
   return translated;
 }
 
