@@ -33,7 +33,7 @@ class Server(server.Server):
         text = self.kubeconfig.read_text()
         self.port = int(re.search(r'server: https://127.0.0.1:(\d+)', text).group(1))
         self.ca = base64.b64decode(re.search(r'certificate-authority-data: (\S+)', text).group(1)).decode()
-        self.admin = self.identity(text, 'admin')
+        self.admin = self.identity(text, 'admin') if 'client-key-data' in text else None
 
     def identity(self, text, name):
         path = os.path.join(self.base, name + '.pem')
@@ -193,9 +193,110 @@ class Serve(unittest.TestCase):
         # An unreadable file changes nothing.
         write(tokens, 'too,short\n')
         s.process.send_signal(signal.SIGHUP)
-        while 'certificates not reloaded' not in s.text():
+        while 'not reloaded' not in s.text():
             self.assertLess(time.time(), end)
         self.assertEqual(s.get('/healthz', headers={'Authorization': 'Bearer other'})[0], 200)
+
+    def authority(self, name):
+        """A CA in NAME.crt; -> a function that signs the certificate of a subject and returns the path of a file with it and its key."""
+        def openssl(*arguments):
+            subprocess.run(['openssl', *arguments], check=True, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+        openssl('req', '-x509', *curve, '-keyout', name + '.key', '-out', name + '.crt', '-days', '2', '-subj', '/CN=' + name)
+
+        def sign(subject, use='clientAuth', file='client'):
+            openssl('req', *curve, '-keyout', file + '.key', '-out', file + '.csr', '-subj', subject)
+            write(os.path.join(self.folder, 'extensions'), 'extendedKeyUsage=' + use + '\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n')
+            openssl('x509', '-req', '-in', file + '.csr', '-CA', name + '.crt', '-CAkey', name + '.key', '-CAcreateserial', '-days', '2',
+                    '-out', file + '.crt', '-extfile', 'extensions')
+            path = os.path.join(self.folder, file + '.pem')
+            write(path, read(os.path.join(self.folder, file + '.crt')) + read(os.path.join(self.folder, file + '.key')))
+            return path
+        return sign
+
+    def test_a_client_ca_of_the_operator_replaces_the_generated_one(self):
+        s = self.start()
+        old = s.admin
+        self.assertEqual(s.get('/api/v1/nodes', old)[0], 200)
+        self.assertEqual(s.stop(), 0)
+        admin = self.authority('mine')('/O=system:masters/CN=me')
+        s = self.start('--client-ca-file', os.path.join(self.folder, 'mine.crt'))
+        self.assertEqual(s.get('/api/v1/nodes', admin)[0], 200)
+        self.assertEqual(s.get('/api/v1/nodes', old)[0], 401, 'the generated CA is not trusted any more')
+        pki = os.path.join(self.folder, 'data', 'pki')
+        self.assertEqual([f for f in os.listdir(pki) if f.startswith('admin')], [], 'no administrator of the generated CA')
+        self.assertIsNone(s.admin)
+        bundle = json.loads(s.get('/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication', admin)[1])['data']
+        self.assertEqual(bundle['client-ca-file'].count('BEGIN CERTIFICATE'), 2, 'what is published keeps what other servers published')
+        result = subprocess.run([BINARY, 'kubeconfig', '--data-dir', os.path.join(self.folder, 'data'), '--user', 'x'],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('--client-ca-file', result.stderr)
+
+    def test_nothing_is_generated_that_the_operator_has_given(self):
+        self.authority('mine')('/CN=kube-apiserver', 'serverAuth', 'serving')
+        sign = self.authority('clients')
+        s = self.start('--client-ca-file', os.path.join(self.folder, 'clients.crt'), '--tls-cert-file', os.path.join(self.folder, 'serving.crt'),
+                       '--tls-private-key-file', os.path.join(self.folder, 'serving.key'), '--root-ca-file', os.path.join(self.folder, 'mine.crt'))
+        pki = os.path.join(self.folder, 'data', 'pki')
+        self.assertEqual([f for f in os.listdir(pki) if f.startswith(('ca.', 'admin', 'apiserver'))], [])
+        self.assertEqual(s.ca, read(os.path.join(self.folder, 'mine.crt')), 'the kubeconfig names the root CA')
+        admin = sign('/O=system:masters/CN=me')
+        end = time.time() + 60
+        while True:
+            published = json.loads(s.get('/api/v1/namespaces/default/configmaps/kube-root-ca.crt', admin)[1])
+            if 'data' in published:
+                break
+            self.assertLess(time.time(), end, published)
+        self.assertEqual(published['data']['ca.crt'], s.ca)
+
+    def test_the_end_of_a_chain_is_what_clients_verify(self):
+        self.authority('mine')('/CN=kube-apiserver', 'serverAuth', 'serving')
+        chain = os.path.join(self.folder, 'chain.crt')
+        write(chain, read(os.path.join(self.folder, 'serving.crt')) + read(os.path.join(self.folder, 'mine.crt')))
+        s = self.start('--tls-cert-file', chain, '--tls-private-key-file', os.path.join(self.folder, 'serving.key'))
+        self.assertEqual(s.ca, read(os.path.join(self.folder, 'mine.crt')))
+        self.assertEqual(s.get('/api/v1/nodes', s.admin)[0], 200)
+
+    def test_files_that_change_are_read_again(self):
+        tokens = os.path.join(self.folder, 'tokens.csv')
+        write(tokens, 'secret,root,1,"system:masters"\n')
+        sign = self.authority('mine')
+        sign('/CN=first', 'serverAuth', 'serving')
+        s = self.start('--token-auth-file', tokens, '--tls-cert-file', os.path.join(self.folder, 'serving.crt'), '--tls-private-key-file',
+                       os.path.join(self.folder, 'serving.key'), '--root-ca-file', os.path.join(self.folder, 'mine.crt'))
+        write(tokens + '.new', 'other,root,1,"system:masters"\n')
+        os.rename(tokens + '.new', tokens)
+        end = time.time() + 60
+        while s.get('/healthz', headers={'Authorization': 'Bearer other'})[0] != 200:
+            self.assertLess(time.time(), end)
+
+        def served():
+            with socket.create_connection(('127.0.0.1', s.port)) as raw:
+                with ssl.create_default_context(cadata=s.ca).wrap_socket(raw, server_hostname='127.0.0.1') as tls:
+                    return dict(pair[0] for pair in tls.getpeercert()['subject'])['commonName']
+        self.assertEqual(served(), 'first')
+        sign('/CN=second', 'serverAuth', 'serving')
+        while served() != 'second':
+            self.assertLess(time.time(), end)
+
+    def test_signals_of_go_tools_do_not_end_it(self):
+        s = self.start()
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            s.process.send_signal(number)
+            self.assertEqual(s.get('/healthz', s.admin)[:2], (200, 'ok'))
+
+    def test_a_renewed_certificate_is_in_the_kubeconfig(self):
+        s = self.start()
+        pki = os.path.join(self.folder, 'data', 'pki')
+        before = s.kubeconfig.read_text()
+        for file in ('admin.crt', 'admin.key'):
+            os.remove(os.path.join(pki, file))
+        s.process.send_signal(signal.SIGHUP)
+        end = time.time() + 60
+        while s.kubeconfig.read_text() == before:
+            self.assertLess(time.time(), end)
+        self.assertEqual(s.get('/api/v1/nodes', s.identity(s.kubeconfig.read_text(), 'renewed'))[0], 200)
 
     def test_a_reload_is_all_or_nothing(self):
         tokens = os.path.join(self.folder, 'tokens.csv')

@@ -185,13 +185,15 @@ void MetricRegistry::computed(std::string name, std::string help, std::string_vi
   });
 }
 
-void MetricRegistry::computed_by(std::string name, std::string help, std::string_view type, std::string label,
-                                 std::function<std::vector<std::pair<std::string, double>>()> values) {
+void MetricRegistry::computed_by(std::string name, std::string help, std::string_view type,
+                                 std::vector<std::string> labels, std::function<std::vector<Labelled>()> values) {
   std::lock_guard lock(state_->mutex);
   state_->renderers.emplace(name, [=](std::string& out) {
+    const std::vector<Labelled> all = values();
+    if (all.empty()) return;
     render_head(out, name, help, type);
-    for (const auto& [labelled, value] : values()) {
-      out += name + label_text(std::span(&label, 1), std::span(&labelled, 1), {}) + ' ' + number(value) + '\n';
+    for (const Labelled& one : all) {
+      out += name + label_text(labels, one.labels, {}) + ' ' + number(one.value) + '\n';
     }
   });
 }

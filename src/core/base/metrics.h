@@ -97,9 +97,13 @@ class MetricRegistry {
   // A value computed when metrics are scraped; `type` is "gauge" or "counter".
   void computed(std::string name, std::string help, std::string_view type, std::function<double()> value);
 
-  // Likewise, with one value per value of a label.
-  void computed_by(std::string name, std::string help, std::string_view type, std::string label,
-                   std::function<std::vector<std::pair<std::string, double>>()> values);
+  // Likewise, with one value per combination of label values.
+  struct Labelled {
+    std::vector<std::string> labels;
+    double value;
+  };
+  void computed_by(std::string name, std::string help, std::string_view type, std::vector<std::string> labels,
+                   std::function<std::vector<Labelled>()> values);
 
   std::string render() const;
 

@@ -1,5 +1,6 @@
 #include "base/process.h"
 
+#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,11 +17,32 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
+namespace {
+
+struct Pages {
   uint64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+};
+Pages memory_pages() {
+  std::ifstream file("/proc/self/statm");
+  Pages pages;
+  file >> pages.total >> pages.resident;
+  return pages;
+}
+uint64_t page_bytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+uint64_t resident_bytes() { return memory_pages().resident * page_bytes(); }
+
+uint64_t virtual_bytes() { return memory_pages().total * page_bytes(); }
+
+uint64_t open_descriptors() {
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  uint64_t count = 0;
+  while (const dirent* entry = readdir(folder)) count += entry->d_name[0] == '.' ? 0 : 1;
+  closedir(folder);
+  return count - 1;  // That of the folder itself.
 }
 
 }  // namespace holdfast

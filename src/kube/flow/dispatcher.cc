@@ -6,6 +6,15 @@
 
 namespace holdfast::flow {
 
+namespace {
+
+// As in kube-apiserver.
+constexpr double kBounds[] = {0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30};
+
+double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
 // A request waiting for a seat. Completed once, by whatever removes it from its queue: a free seat or the timeout.
 struct Dispatcher::Waiter {
   std::function<void(bool)> done;
@@ -27,8 +36,9 @@ struct Dispatcher::LevelState {
   std::unordered_map<std::string, Queue, KeyHash> queues;  // By flow; only flows with waiting requests.
   std::list<std::string> turns;                            // The same flows, the next one first.
   struct Meters {
-    Gauge *running, *waiting;
+    Gauge *running, *seats, *waiting;
     Counter* dispatched;
+    Histogram *waited, *waited_in_vain, *executed;
   };
   std::map<std::string, Meters, std::less<>> meters;  // By flow schema; caches a more expensive lookup.
 };
@@ -48,13 +58,31 @@ struct Dispatcher::State {
         rejected(registry.counters("apiserver_flowcontrol_rejected_requests_total",
                                    "Requests that were refused, by flow schema, priority level and reason.",
                                    {"flow_schema", "priority_level", "reason"})),
-        seats(registry.gauges("apiserver_flowcontrol_nominal_limit_seats", "Seats of each priority level.",
-                              {"priority_level"})) {}
+        taken(registry.gauges("apiserver_flowcontrol_current_executing_seats",
+                              "Seats that requests hold, by flow schema and priority level.",
+                              {"flow_schema", "priority_level"})),
+        waits(registry.histograms("apiserver_flowcontrol_request_wait_duration_seconds",
+                                  "Time that requests waited for a seat, by flow schema, priority level and whether "
+                                  "they were given one.",
+                                  kBounds, {"priority_level", "flow_schema", "execute"})),
+        executions(registry.histograms("apiserver_flowcontrol_request_execution_seconds",
+                                       "Time that requests held their seats, by flow schema, priority level and type.",
+                                       kBounds, {"priority_level", "flow_schema", "type"})),
+        nominal(registry.gauges("apiserver_flowcontrol_nominal_limit_seats", "Seats of each priority level.",
+                                {"priority_level"})),
+        current(registry.gauges("apiserver_flowcontrol_current_limit_seats",
+                                "Seats that each priority level may use of its own.", {"priority_level"})),
+        least(registry.gauges("apiserver_flowcontrol_lower_limit_seats",
+                              "Seats of each priority level that others cannot borrow.", {"priority_level"})),
+        most(registry.gauges("apiserver_flowcontrol_upper_limit_seats",
+                             "Seats of each priority level, with those that it may borrow.", {"priority_level"})) {}
 
   const DispatcherOptions options;
   Family<Gauge>&running, &waiting;
   Family<Counter>&dispatched, &rejected;
-  Family<Gauge>& seats;
+  Family<Gauge>& taken;
+  Family<Histogram>&waits, &executions;
+  Family<Gauge>&nominal, &current, &least, &most;
 
   std::mutex mutex;  // Guards what follows, and the level states.
   std::map<std::string, std::unique_ptr<LevelState>, std::less<>> levels;
@@ -70,9 +98,12 @@ struct Dispatcher::State {
   const LevelState::Meters& meters_of(LevelState& level, std::string_view schema) {
     if (const auto known = level.meters.find(schema); known != level.meters.end()) return known->second;
     return level.meters
-        .emplace(std::string(schema), LevelState::Meters{&running.with({schema, level.level.name}),
-                                                         &waiting.with({schema, level.level.name}),
-                                                         &dispatched.with({schema, level.level.name})})
+        .emplace(std::string(schema),
+                 LevelState::Meters{
+                     &running.with({schema, level.level.name}), &taken.with({schema, level.level.name}),
+                     &waiting.with({schema, level.level.name}), &dispatched.with({schema, level.level.name}),
+                     &waits.with({level.level.name, schema, "true"}), &waits.with({level.level.name, schema, "false"}),
+                     &executions.with({level.level.name, schema, "regular"})})
         .first->second;
   }
   void take(LevelState& level, int64_t seats) {
@@ -107,7 +138,11 @@ void Dispatcher::configure(const Schemas& schemas) {
                   1, std::min(static_cast<int64_t>(std::ceil(static_cast<double>(known->nominal) * kWidestShare)),
                               known->nominal / level->hand_size))
             : 0;
-    s.seats.with({level->name}).set(known->nominal);
+    s.nominal.with({level->name}).set(known->nominal);
+    s.current.with({level->name}).set(known->nominal);
+    // Unused seats may be borrowed by every level that is allowed to.
+    s.least.with({level->name}).set(0);
+    s.most.with({level->name}).set(known->most);
   }
 }
 
@@ -122,18 +157,23 @@ Task<Dispatcher::Entry> Dispatcher::enter(Flow flow, int64_t seats, Executor& ex
   const std::string level_name = flow.level->name;
   LevelState* level = nullptr;
   const LevelState::Meters* meters = nullptr;
+  const auto arrived = std::chrono::steady_clock::now();
   auto granted = [&] {
     Entry entry;
     entry.seat.from_ = this;
     entry.seat.level_ = level;
     entry.seat.width_ = seats;
-    entry.seat.running_ = meters->running;
+    entry.seat.since_ = std::chrono::steady_clock::now();
+    entry.seat.meters_ = meters;
     meters->running->add(1);
+    meters->seats->add(seats);
     meters->dispatched->add();
+    meters->waited->observe(seconds(entry.seat.since_ - arrived));
     return entry;
   };
   auto refused = [&](std::string_view reason) {
     s.rejected.with({flow.schema, level_name, reason}).add();
+    meters->waited_in_vain->observe(seconds(std::chrono::steady_clock::now() - arrived));
     Entry entry;
     entry.refused = reason;
     return entry;
@@ -234,7 +274,10 @@ void Dispatcher::leave(LevelState& level, int64_t seats) {
 
 Dispatcher::Seat::~Seat() {
   if (from_ == nullptr) return;
-  running_->add(-1);
+  const auto& meters = *static_cast<const LevelState::Meters*>(meters_);
+  meters.running->add(-1);
+  meters.seats->add(-width_);
+  meters.executed->observe(seconds(std::chrono::steady_clock::now() - since_));
   from_->leave(*static_cast<LevelState*>(level_), width_);
 }
 

@@ -99,12 +99,14 @@ class Dispatcher {
         : from_(std::exchange(other.from_, nullptr)),
           level_(other.level_),
           width_(other.width_),
-          running_(other.running_) {}
+          since_(other.since_),
+          meters_(other.meters_) {}
     Seat& operator=(Seat&& other) noexcept {
       std::swap(from_, other.from_);
       std::swap(level_, other.level_);
       std::swap(width_, other.width_);
-      std::swap(running_, other.running_);
+      std::swap(since_, other.since_);
+      std::swap(meters_, other.meters_);
       return *this;
     }
     ~Seat();
@@ -114,7 +116,8 @@ class Dispatcher {
     Dispatcher* from_ = nullptr;
     void* level_ = nullptr;
     int64_t width_ = 1;
-    Gauge* running_ = nullptr;
+    std::chrono::steady_clock::time_point since_;
+    const void* meters_ = nullptr;
   };
 
   // `after` runs a function later, on the executor's thread; it ends the wait when no seat becomes free.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/task.h"
@@ -191,9 +192,10 @@ Result<std::pair<std::string, std::string>> make_key_pair();
 
 // The credentials of a server, in files with kubeadm's names, so that other components can use them.
 struct Pki {
-  net::Identity authority;                  // ca.crt, ca.key: signs the others and clients.
-  net::Identity serving;                    // apiserver.crt, apiserver.key
-  net::Identity admin;                      // admin.crt, admin.key: CN=kubernetes-admin, O=system:masters
+  net::Identity authority;                  // ca.crt, ca.key: signs the others and clients; empty if nothing needs it.
+  net::Identity serving;                    // apiserver.crt, apiserver.key; empty without PkiOptions::serving.
+  net::Identity admin;                      // admin.crt, admin.key: CN=kubernetes-admin, O=system:masters;
+                                            // empty without PkiOptions::clients.
   net::Identity proxy_authority;            // front-proxy-ca.crt, .key
   net::Identity proxy_client;               // front-proxy-client.crt, .key: presented to aggregated API servers.
   std::string service_account_public_pem;   // sa.pub
@@ -204,6 +206,9 @@ struct PkiOptions {
   std::string directory;
   std::vector<std::string> dns_names;  // Additional names for the serving certificate.
   std::vector<std::string> addresses;
+  bool serving = true;  // False: the operator has a serving certificate.
+  bool clients = true;  // False: another CA signs client certificates, so an administrator's certificate from an
+                        // earlier start is removed.
 };
 
 // Reads existing files and creates missing ones. A serving or admin certificate that expires within a month, or lacks a
@@ -213,10 +218,17 @@ Result<Pki> ensure_pki(const PkiOptions& options);
 struct KubeconfigRequest {
   std::string server;  // https://127.0.0.1:6443
   std::string ca_pem;
-  net::Identity identity;
+  net::Identity identity = {};  // Empty for a kubeconfig without credentials.
   std::string cluster_name = "holdfast";
   std::string user_name = "admin";
 };
 std::string make_kubeconfig(const KubeconfigRequest& request);
+
+// The last certificate of a file with a chain, which is what clients of its first one have to trust. BadRequest if
+// there is none.
+Result<std::string> last_certificate(std::string_view pem, std::string_view source);
+
+// The earliest end of the validity of the certificates in `pem`; not set if there is none.
+std::optional<UnixTime> expiry_of(std::string_view pem);
 
 }  // namespace holdfast::auth

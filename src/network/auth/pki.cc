@@ -281,10 +281,22 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
                               .use = Use::Client,
                               .valid = kLeafDays};
   };
-  if (auto e = make(pki.authority, "ca", authority("holdfast-ca"), nullptr, &parsed_authority)) return std::move(*e);
-  if (auto e = make(pki.serving, "apiserver", serving, &parsed_authority)) return std::move(*e);
-  if (auto e = make(pki.admin, "admin", client("kubernetes-admin", {std::string(kMastersGroup)}), &parsed_authority))
-    return std::move(*e);
+  if (options.serving || options.clients) {
+    if (auto e = make(pki.authority, "ca", authority("holdfast-ca"), nullptr, &parsed_authority)) return std::move(*e);
+  }
+  if (options.serving) {
+    if (auto e = make(pki.serving, "apiserver", serving, &parsed_authority)) return std::move(*e);
+  }
+  if (options.clients) {
+    if (auto e = make(pki.admin, "admin", client("kubernetes-admin", {std::string(kMastersGroup)}), &parsed_authority))
+      return std::move(*e);
+  } else {
+    for (const char* file : {"/admin.crt", "/admin.key"}) {
+      std::error_code error;
+      std::filesystem::remove(dir + file, error);
+      if (error) return internal_error(dir + file + ": " + error.message());
+    }
+  }
   if (auto e =
           make(pki.proxy_authority, "front-proxy-ca", authority("front-proxy-ca"), nullptr, &parsed_proxy_authority))
     return std::move(*e);
@@ -315,13 +327,45 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
 
 std::string make_kubeconfig(const KubeconfigRequest& r) {
   const std::string context = r.user_name + "@" + r.cluster_name;
+  const std::string credentials =
+      r.identity.certificate_pem.empty()
+          ? "\n  user: {}"
+          : "\n  user:\n    client-certificate-data: " + base64_encode(r.identity.certificate_pem) +
+                "\n    client-key-data: " + base64_encode(r.identity.key_pem);
   return "apiVersion: v1\nkind: Config\nclusters:\n- name: " + r.cluster_name +
          "\n  cluster:\n    server: " + r.server + "\n    certificate-authority-data: " + base64_encode(r.ca_pem) +
-         "\nusers:\n- name: " + r.user_name +
-         "\n  user:\n    client-certificate-data: " + base64_encode(r.identity.certificate_pem) +
-         "\n    client-key-data: " + base64_encode(r.identity.key_pem) + "\ncontexts:\n- name: " + context +
+         "\nusers:\n- name: " + r.user_name + credentials + "\ncontexts:\n- name: " + context +
          "\n  context:\n    cluster: " + r.cluster_name + "\n    user: " + r.user_name +
          "\ncurrent-context: " + context + "\n";
+}
+
+namespace {
+
+std::vector<Ptr<X509>> certificates_of(std::string_view pem) {
+  std::vector<Ptr<X509>> all;
+  const Ptr<BIO> bio = reader(pem);
+  while (X509* one = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) all.emplace_back(one);
+  ERR_clear_error();  // The end of the file is an error, too.
+  return all;
+}
+
+}  // namespace
+
+Result<std::string> last_certificate(std::string_view pem, std::string_view source) {
+  const std::vector<Ptr<X509>> all = certificates_of(pem);
+  if (all.empty()) return bad_request(std::string(source) + " holds no certificate in PEM form");
+  return pem_of([&](BIO* bio) { PEM_write_bio_X509(bio, all.back().get()); });
+}
+
+std::optional<UnixTime> expiry_of(std::string_view pem) {
+  std::optional<UnixTime> earliest;
+  for (const Ptr<X509>& certificate : certificates_of(pem)) {
+    tm broken_down{};
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &broken_down) != 1) continue;
+    const UnixTime end{.seconds = timegm(&broken_down)};
+    if (!earliest || end < *earliest) earliest = end;
+  }
+  return earliest;
 }
 
 }  // namespace holdfast::auth

@@ -115,6 +115,7 @@ class PeerCertificate {
   std::string_view uid() const;  // Kubernetes' subject attribute 1.3.6.1.4.1.57683.2, empty if absent.
   std::string_view der() const;  // The leaf.
   std::string_view sha256_hex() const;
+  std::chrono::system_clock::time_point not_after() const;  // The first moment at which it is no longer valid.
   const detail::CertificateData& data() const { return *data_; }
 
  private:
@@ -306,6 +307,10 @@ class Response {
   void trust_connection();
 
   EventLoop& loop() const;
+
+  // Time that the handler spent waiting for other servers or in a queue: what says nothing about the speed of this
+  // server. Kept by handlers.
+  std::chrono::nanoseconds waited{0};
 
   detail::Stream* stream = nullptr;  // For net's own files.
 };

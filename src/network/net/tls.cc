@@ -446,6 +446,7 @@ const std::vector<std::string>& PeerCertificate::organizations() const { return 
 std::string_view PeerCertificate::uid() const { return data_->uid; }
 std::string_view PeerCertificate::der() const { return data_->der; }
 std::string_view PeerCertificate::sha256_hex() const { return data_->sha256_hex; }
+std::chrono::system_clock::time_point PeerCertificate::not_after() const { return data_->not_after; }
 
 struct CaPool::State {
   uint64_t id;

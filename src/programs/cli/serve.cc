@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "auth/auth.h"
 #include "base/clock.h"
@@ -81,6 +83,8 @@ int serve(ServeFlags& flags) {
   sigemptyset(&signals);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // Tools that ask Go programs for their state send these; their default action would end the server.
+  for (int signal : {SIGUSR1, SIGUSR2}) (void)std::signal(signal, SIG_IGN);
 
   const auto told_to_stop = [] {
     sigset_t pending;
@@ -96,7 +100,10 @@ int serve(ServeFlags& flags) {
   if (!started) return fail(started.error().message.c_str());
   server::Server& running = **started;
   print("Serving on ", running.url(), "\n");
-  if (running.first_start()) {
+  if (!running.has_admin()) {
+    print("Kubeconfig without credentials, because --client-ca-file decides who is an administrator: ",
+          running.kubeconfig_path(), "\n");
+  } else if (running.first_start()) {
     print("Created a certificate authority and administrator credentials. Next:\n\n  export KUBECONFIG=",
           running.kubeconfig_path(), "\n  kubectl get namespaces\n\n");
   } else {
@@ -302,7 +309,14 @@ void add_access_flags(CLI::App& command, ServeFlags& flags) {
       ->group(access);
   command
       .add_option("--client-ca-file", o.client_ca_file,
-                  "CA bundle for client certificates; CommonName is the user, Organization the groups")
+                  "CA bundle for client certificates; CommonName is the user, Organization the groups. Replaces the "
+                  "generated CA and its administrator")
+      ->group(access);
+  command
+      .add_option(
+          "--root-ca-file", o.root_ca_file,
+          "CA bundle that clients verify this server by, for kubeconfig and the ConfigMaps kube-root-ca.crt; by "
+          "default the last certificate of --tls-cert-file, or the generated CA")
       ->group(access);
   command
       .add_option("--token-auth-file", o.token_auth_file, "CSV file of bearer tokens: token,user,uid,\"group,group\"")
@@ -407,10 +421,12 @@ void add_audit_flags(CLI::App& command, ServeFlags& flags) {
   command
       .add_option("--audit-log-maxbackup", o.audit_log_maxbackup,
                   "Maximum number of rotated files to keep; 0 means all")
+      ->capture_default_str()
       ->group(audit);
   command
       .add_option("--audit-log-maxage", o.audit_log_maxage,
                   "Maximum number of days to keep rotated files; 0 means forever")
+      ->capture_default_str()
       ->group(audit);
 }
 
@@ -540,6 +556,9 @@ Command add_kubeconfig(CLI::App& app) {
     if (!ca) return fail(ca.error().message.c_str());
     Result<std::string> key = read_file(pki + "/ca.key");
     if (!key) return fail(key.error().message.c_str());
+    if (!std::filesystem::exists(pki + "/admin.crt")) {
+      return fail(("the CA in " + pki + " signs no clients: the server runs with --client-ca-file").c_str());
+    }
     std::string url = flags->server;
     if (url.empty()) {
       Result<std::string> admin = read_file(flags->data_dir + "/kubeconfig");

@@ -1,7 +1,6 @@
 #include "server/pipeline.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,39 +16,10 @@ namespace holdfast::server {
 
 namespace {
 
-constexpr double kDurationBounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2,
-                                      3,     4,     5,    6,   8,   10,  15,  20,  30,  45,   60};
-
-constexpr double kSizeBounds[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-
 void send_text(net::Response& response, int status, std::string text) {
   response.set_header("content-type", "text/plain; charset=utf-8");
   response.set_header("x-content-type-options", "nosniff");
   (void)response.send(status, net::Body(std::move(text)));
-}
-
-// Like CleanScope of endpoints/metrics.
-std::string_view scope_of(const request::RequestInfo& info) {
-  const request::Target& target = info.target();
-  if (!info.name().empty() || target.verb == request::Verb::Create) return target.is_resource ? "resource" : "";
-  if (!target.ns.empty()) return "namespace";
-  return target.is_resource ? "cluster" : "";
-}
-
-// Like cleanDryRun of endpoints/metrics.
-std::string_view dry_run_of(const request::Query& query) {
-  const std::vector<std::string> values = query.all("dryRun");
-  if (values.empty()) return "";
-  const bool valid = std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; });
-  return valid ? "All" : "invalid";
-}
-
-// The verb in metrics, as in Kubernetes: an apply is a verb of its own.
-std::string counted_verb(const net::Request& request, std::string_view verb) {
-  if (verb != "patch") return to_upper(verb);
-  const std::string_view type = request.headers.get("content-type");
-  return type.starts_with("application/apply-patch+yaml") || type.starts_with("application/apply-patch+cbor") ? "APPLY"
-                                                                                                              : "PATCH";
 }
 
 bool is_read(std::string_view method) { return method == "GET" || method == "HEAD"; }
@@ -72,42 +42,14 @@ struct Pipeline::Account {
   AuditTrail trail;
   std::shared_ptr<const flow::Schemas> schemas;  // Owns the seat's flow.
   flow::Dispatcher::Seat seat;
+  bool dispatched = false;  // Authenticated, authorized and given to its handler.
+  bool dropped = false;     // Because too many requests are under way.
 
   Account(const net::Request& request, const Auditor* auditor)
       : info(request.method, request.path, request.query), lasting(lasts_long(info.target())), trail(auditor) {}
 };
 
-// For non-resource paths, only known HTTP methods: others are arbitrary client input.
-std::string_view Pipeline::known_verb(const Account& account) {
-  constexpr std::string_view kMethods[] = {"get", "head", "post", "put", "patch", "delete", "options", "connect"};
-  const request::Target& target = account.info.target();
-  if (target.is_resource && target.verb != request::Verb::Other) return account.info.verb();
-  const auto found = std::find(std::begin(kMethods), std::end(kMethods), account.info.verb());
-  return found == std::end(kMethods) ? "other" : *found;
-}
-
-Pipeline::Pipeline(Parts parts)
-    : parts_(std::move(parts)),
-      requests_(parts_.metrics->counters(
-          "apiserver_request_total",
-          "Requests by verb, dry run value, group, version, resource, scope, component and code.",
-          {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"})),
-      durations_(parts_.metrics->histograms(
-          "apiserver_request_duration_seconds",
-          "Response latency in seconds by verb, dry run value, group, version, resource, subresource, scope and "
-          "component.",
-          kDurationBounds, {"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"})),
-      sizes_(parts_.metrics->histograms(
-          "apiserver_response_sizes",
-          "Response size in bytes by group, version, verb, resource, subresource, scope and component.", kSizeBounds,
-          {"verb", "group", "version", "resource", "subresource", "scope", "component"})),
-      long_running_(
-          parts_.metrics->gauges("apiserver_longrunning_requests", "Requests under way that last by nature.",
-                                 {"verb", "group", "version", "resource", "subresource", "scope", "component"})),
-      in_flight_(parts_.metrics->gauges("apiserver_current_inflight_requests", "Requests under way, by kind.",
-                                        {"request_kind"})),
-      reads_in_flight_(in_flight_.with({"readOnly"})),
-      writes_in_flight_(in_flight_.with({"mutating"})) {}
+Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)), metrics_(*parts_.metrics) {}
 
 void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator) {
   authenticator_.store(std::move(authenticator));
@@ -142,8 +84,10 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     if (request.protocol == net::Protocol::Http2) response.close_connection_after();
   };
   auth::Attributes attributes = call::attributes_of(account.info, nullptr);
+  if (request.peer->certificate) metrics_.certificate_shown(*request.peer->certificate);
   if (authenticator_.load()->needs_keys(request)) co_await fetch_keys(request, response);
   Result<auth::UserRef> user = authenticator_.load()->authenticate(request);
+  metrics_.authenticated(user ? user->get() : nullptr, std::chrono::steady_clock::now() - account.begin);
   if (!user) {
     if (log::verbose(2)) {
       log::info("unauthorized", {{"remote", request.peer->address},
@@ -189,17 +133,15 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   }
   if (parts_.flow != nullptr && !co_await take_seat(request, response, attributes, account)) co_return;
 
+  const auto authorizing = std::chrono::steady_clock::now();
   const auth::Decision decision = parts_.authorizer->authorize(attributes);
+  metrics_.authorized(decision, std::chrono::steady_clock::now() - authorizing);
   account.trail.decide(decision);
   if (!decision.allowed()) co_return refuse(auth::forbidden_error(attributes, decision.reason));
 
-  const bool named = lasting && parts_.serves && parts_.serves(info);
-  const auto name = [named](std::string_view text) { return named ? text : std::string_view(); };
-  Gauge& gauge =
-      lasting ? long_running_.with({to_upper(known_verb(account)), name(info.group), name(info.version),
-                                    name(info.resource), name(info.subresource), scope_of(account.info), "apiserver"})
-      : is_read(request.method) ? reads_in_flight_
-                                : writes_in_flight_;
+  account.dispatched = true;
+  Gauge& gauge = lasting ? metrics_.long_running(kind_of_request(request, account.info, serves(info)))
+                         : metrics_.in_flight(is_read(request.method));
   gauge.add(1);
   struct Leave {
     Gauge& gauge;
@@ -229,13 +171,16 @@ Task<bool> Pipeline::take_seat(net::Request& request, net::Response& response, c
   if (account.lasting) co_return true;
   net::EventLoop& loop = request.loop();
   const int64_t seats = parts_.flow->seats_of(account.info, flow->level->name);
+  const auto queued = std::chrono::steady_clock::now();
   flow::Dispatcher::Entry entry = co_await parts_.flow->dispatcher().enter(
       std::move(*flow), seats, loop,
       [&loop](std::chrono::milliseconds delay, std::function<void()> work) { loop.run_after(delay, std::move(work)); });
+  response.waited += std::chrono::steady_clock::now() - queued;
   if (entry.refused.empty()) {
     account.seat = std::move(entry.seat);
     co_return true;
   }
+  account.dropped = true;
   response.set_header("retry-after", "1");
   send_text(response, 429, "Too many requests, please try again later.\n");
   co_return false;
@@ -350,25 +295,11 @@ void Pipeline::send_openid(const request::RequestInfo& info, const net::Request&
 
 void Pipeline::record(const net::Request& request, const net::Response& response, const Account& account) {
   const auto took = std::chrono::steady_clock::now() - account.begin;
-  const request::Target& info = account.info.target();
-  char code_text[8];
-  const auto [code_end, error] = std::to_chars(code_text, code_text + sizeof code_text, response.status());
-  const std::string_view code(code_text, code_end - code_text);
-  const std::string verb = counted_verb(request, known_verb(account));
-  // Only served resources are named; otherwise clients could fill the memory with arbitrary names.
-  const bool named = info.is_resource ? parts_.serves && parts_.serves(info) : response.status() < 400;
-  const std::string_view group = named ? info.group : std::string_view();
-  const std::string_view version = named ? info.version : std::string_view();
-  const std::string_view resource = named ? info.resource : std::string_view();
-  const std::string_view subresource = !named ? std::string_view() : info.is_resource ? info.subresource : request.path;
-  const std::string_view scope = scope_of(account.info);
-  const std::string_view dry_run = dry_run_of(account.info.query());
-  requests_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver", code}).add();
-  durations_.with({verb, dry_run, group, version, resource, subresource, scope, "apiserver"})
-      .observe(std::chrono::duration<double>(took).count());
-  if (info.verb == request::Verb::Get || info.verb == request::Verb::List) {
-    sizes_.with({verb, group, version, resource, subresource, scope, "apiserver"})
-        .observe(static_cast<double>(response.body_bytes()));
+  const bool served = serves(account.info.target());
+  if ((account.dispatched && is_counted(request, account.info, served)) || account.dropped) {
+    const RequestKind kind = kind_of_request(request, account.info, served);
+    metrics_.count(kind, response.status(), took, response.waited, response.body_bytes());
+    if (account.dropped || response.status() == 504) metrics_.terminated(kind, response.status());
   }
   if (log::verbose(4)) {
     log::info("request", {{"method", request.method},

@@ -17,6 +17,7 @@
 #include "request/request.h"
 #include "server/audit_trail.h"
 #include "server/health.h"
+#include "server/request_metrics.h"
 
 namespace holdfast::server {
 
@@ -82,18 +83,12 @@ class Pipeline {
   // Responds to a request that needed too much memory.
   void answer_exhausted(const request::RequestInfo& info, const net::Request& request, net::Response& response,
                         const ArenaExhausted& exhausted) const;
-  static std::string_view known_verb(const Account& account);
+  bool serves(const request::Target& target) const { return parts_.serves && parts_.serves(target); }
   void record(const net::Request& request, const net::Response& response, const Account& account);
 
   const Parts parts_;
   std::atomic<std::shared_ptr<const auth::Authenticator>> authenticator_;
-  Family<Counter>& requests_;
-  Family<Histogram>& durations_;
-  Family<Histogram>& sizes_;
-  Family<Gauge>& long_running_;
-  Family<Gauge>& in_flight_;
-  Gauge& reads_in_flight_;
-  Gauge& writes_in_flight_;
+  RequestMetrics metrics_;
 };
 
 }  // namespace holdfast::server

@@ -13,6 +13,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include "access/access.h"
@@ -35,6 +36,7 @@
 #include "ownership/ownership.h"
 #include "server/authorization_config.h"
 #include "server/bootstrap_objects.h"
+#include "server/file_watch.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
 #include "server/own_endpoints.h"
@@ -197,6 +199,7 @@ namespace {
 struct Credentials {
   auth::Pki pki;
   std::string client_ca_pem;
+  std::string root_ca_pem;  // What clients verify this server by.
   net::Identity serving;
   std::vector<net::NamedIdentity> named;             // --tls-sni-cert-key
   std::shared_ptr<const tokens::Verifier> verifier;  // Null: the external signer has the keys.
@@ -304,6 +307,8 @@ struct Server::State {
   std::unique_ptr<OwnEndpoints> own_endpoints;    // Null if there are none, or they are static.
   std::unique_ptr<IdentityLease> identity_lease;  // Null if the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
+  std::mutex reloading;  // One at a time.
+  std::jthread credential_watch;
   bool stopped = false;
 
   // The steps of a start, in order.
@@ -334,11 +339,15 @@ struct Server::State {
   void start_own_endpoints();
   Result<Unit> write_kubeconfig() const;
   void shut_down();
-  Result<Unit> reload();
 
   Result<CredentialsRef> load_credentials() const;
   Result<net::Identity> serving_identity(const auth::Pki& pki) const;
   Result<std::string> client_ca(const auth::Pki& pki) const;
+  Result<std::string> root_ca_of(const auth::Pki& pki, const net::Identity& serving) const;
+  std::vector<std::string> credential_files() const;
+  Result<Unit> reload();
+  Result<Unit> replace_credentials();  // reload() without its lock and its metric.
+  void watch_credentials(const std::stop_token& stop);
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
   Result<std::shared_ptr<const tokens::Verifier>> token_verifier(const auth::Pki& pki) const;
   std::shared_ptr<const tokens::Verifier> current_verifier() const;
@@ -444,6 +453,9 @@ Result<CredentialsRef> Server::State::load_credentials() const {
   Result<net::Identity> serving = serving_identity(loaded->pki);
   if (!serving) return serving.take_error();
   loaded->serving = std::move(*serving);
+  Result<std::string> root_ca = root_ca_of(loaded->pki, loaded->serving);
+  if (!root_ca) return root_ca.take_error();
+  loaded->root_ca_pem = std::move(*root_ca);
   Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
   if (!named) return named.take_error();
   loaded->named = std::move(*named);
@@ -459,17 +471,92 @@ Result<net::Identity> Server::State::serving_identity(const auth::Pki& pki) cons
   return net::Identity{std::move(*certificate), std::move(*key)};
 }
 
-// The CAs of client certificates: the configured ones, and our own, which signs the admin's.
+// The CAs of client certificates: the configured ones, or our own, which signs the admin's. Never both: an operator who
+// chose a CA must be able to rely on nobody else being able to make administrators.
 Result<std::string> Server::State::client_ca(const auth::Pki& pki) const {
-  std::string pem = pki.authority.certificate_pem;
-  if (!options.client_ca_file.empty()) {
-    Result<std::string> given = read_file(options.client_ca_file);
+  if (options.client_ca_file.empty()) return pki.authority.certificate_pem;
+  Result<std::string> given = read_file(options.client_ca_file);
+  if (!given) return given;
+  if (Result<net::CaPool> pool = net::CaPool::from_pem(*given, options.client_ca_file); !pool) return pool.take_error();
+  return given;
+}
+
+Result<std::string> Server::State::root_ca_of(const auth::Pki& pki, const net::Identity& serving) const {
+  if (!options.root_ca_file.empty()) {
+    Result<std::string> given = read_file(options.root_ca_file);
     if (!given) return given;
-    if (Result<net::CaPool> pool = net::CaPool::from_pem(*given, options.client_ca_file); !pool)
-      return pool.take_error();
-    pem = *given + "\n" + pem;
+    if (Result<std::string> last = auth::last_certificate(*given, options.root_ca_file); !last) return last;
+    return given;
   }
-  return pem;
+  if (options.tls_cert_file.empty()) return pki.authority.certificate_pem;
+  return auth::last_certificate(serving.certificate_pem, options.tls_cert_file);
+}
+
+// The files of the operator that are read again when they change.
+std::vector<std::string> Server::State::credential_files() const {
+  std::vector<std::string> files;
+  for (const std::string* file :
+       {&options.tls_cert_file, &options.tls_private_key_file, &options.client_ca_file, &options.root_ca_file,
+        &options.token_auth_file, &options.requestheader_client_ca_file}) {
+    if (!file->empty()) files.push_back(*file);
+  }
+  for (const std::string& text : options.tls_sni_cert_keys) {
+    const std::string_view pair = std::string_view(text).substr(0, text.find(':'));
+    for (const std::string_view file : split(pair, ',')) files.emplace_back(file);
+  }
+  files.insert(files.end(), options.service_account_key_files.begin(), options.service_account_key_files.end());
+  return files;
+}
+
+Result<Unit> Server::State::reload() {
+  std::lock_guard lock(reloading);
+  Result<Unit> reloaded = replace_credentials();
+  reloads->with({reloaded ? "success" : "failure"}).add();
+  return reloaded;
+}
+
+Result<Unit> Server::State::replace_credentials() {
+  // All or nothing: everything that can fail comes before the first visible change. A certificate that does not fit its
+  // key, because only one of the files has been replaced so far, is such a failure.
+  Result<CredentialsRef> loaded = load_credentials();
+  if (!loaded) return loaded.take_error();
+  const CredentialsRef before = credentials.load();
+  const CredentialsRef now = std::move(*loaded);
+  if (Result<Unit> used = net->reload(now->serving, now->named, now->client_ca_pem); !used) return used;
+  credentials.store(now);
+  pipeline->set_authenticator(now->authenticator);
+  const bool renewed = options.tls_cert_file.empty() && now->serving.certificate_pem != before->serving.certificate_pem;
+  if (renewed) log::info("the serving certificate was renewed");
+  if (now->pki.admin.certificate_pem == before->pki.admin.certificate_pem && now->root_ca_pem == before->root_ca_pem) {
+    return Unit{};
+  }
+  log::info("the kubeconfig has a new certificate", {{"file", kubeconfig_path}});
+  return write_kubeconfig();
+}
+
+// Reloads until the server stops.
+void Server::State::watch_credentials(const std::stop_token& stop) {
+  // As often as a mounted Secret may change unnoticed without anybody caring; a stat() of a few files costs
+  // microseconds.
+  constexpr std::chrono::seconds kInterval{1};
+  // Generated certificates are renewed a month before they end.
+  constexpr std::chrono::hours kRenewal{12};
+  FileWatch files(credential_files());
+  auto renewed = std::chrono::steady_clock::now();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  while (!wake.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) {
+    const bool changed = files.changed();
+    if (!changed && std::chrono::steady_clock::now() - renewed < kRenewal) continue;
+    renewed = std::chrono::steady_clock::now();
+    if (Result<Unit> reloaded = reload(); !reloaded) {
+      log::error("certificates and tokens not reloaded, the previous ones stay in use",
+                 {{"error", reloaded.error().message}});
+    } else if (changed) {
+      log::info("certificates and tokens reloaded");
+    }
+  }
 }
 
 Result<std::shared_ptr<const tokens::Verifier>> Server::State::token_verifier(const auth::Pki& pki) const {
@@ -649,6 +736,34 @@ void Server::State::add_metrics() {
   metrics.computed("process_resident_memory_bytes", "Resident memory size in bytes.", "gauge", resident_bytes);
   metrics.computed("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", "counter",
                    cpu_seconds);
+  metrics.computed("process_open_fds", "Number of open file descriptors.", "gauge",
+                   [] { return static_cast<double>(open_descriptors()); });
+  metrics.computed("process_max_fds", "Maximum number of open file descriptors.", "gauge", [] {
+    rlimit limit{};
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<double>(limit.rlim_cur) : 0;
+  });
+  metrics.computed("process_virtual_memory_bytes", "Virtual memory size in bytes.", "gauge", virtual_bytes);
+  metrics
+      .gauges("version_info", "The versions that this server is compatible with.",
+              {"component", "binary", "emulation", "min_compat"})
+      .with({"kube", kubernetes_version().substr(1), kEmulatedVersion, kOldestCompatibleVersion})
+      .set(1);
+  metrics.computed_by("holdfast_certificate_expiration_seconds",
+                      "End of validity of our certificates since unix epoch.", "gauge", {"name"}, [this] {
+                        const CredentialsRef now = credentials.load();
+                        std::vector<MetricRegistry::Labelled> all;
+                        const std::pair<const char*, const std::string*> known[] = {
+                            {"serving", &now->serving.certificate_pem},
+                            {"admin", &now->pki.admin.certificate_pem},
+                            {"client-ca", &now->client_ca_pem},
+                            {"root-ca", &now->root_ca_pem},
+                            {"front-proxy-client", &proxy_identity.certificate_pem}};
+                        for (const auto& [name, pem] : known) {
+                          if (const std::optional<UnixTime> end = auth::expiry_of(*pem))
+                            all.push_back({{name}, static_cast<double>(end->seconds)});
+                        }
+                        return all;
+                      });
   metrics.computed("holdfast_background_task_failures_total", "Background tasks that ended with an exception.",
                    "counter", [] { return static_cast<double>(failed_tasks()); });
   reloads = &metrics.counters("holdfast_certificate_reloads_total",
@@ -685,11 +800,11 @@ void Server::State::add_metrics() {
 void Server::State::add_loop_metrics() {
   metrics.computed_by("holdfast_loop_longest_stall_seconds",
                       "Longest time that an event loop was kept from its other connections since the last scrape.",
-                      "gauge", "loop", [this] {
-                        std::vector<std::pair<std::string, double>> stalls;
+                      "gauge", {"loop"}, [this] {
+                        std::vector<MetricRegistry::Labelled> stalls;
                         for (size_t i = 0; i < loops->count(); ++i) {
                           const std::chrono::duration<double> longest = loops->at(i).take_longest_stall();
-                          stalls.emplace_back(std::to_string(i), longest.count());
+                          stalls.push_back({{std::to_string(i)}, longest.count()});
                         }
                         return stalls;
                       });
@@ -697,8 +812,8 @@ void Server::State::add_loop_metrics() {
 
 Result<Unit> Server::State::write_kubeconfig() const {
   const CredentialsRef now = credentials.load();
-  const std::string kubeconfig = auth::make_kubeconfig(
-      {.server = url(), .ca_pem = now->pki.authority.certificate_pem, .identity = now->pki.admin});
+  const std::string kubeconfig =
+      auth::make_kubeconfig({.server = url(), .ca_pem = now->root_ca_pem, .identity = now->pki.admin});
   return replace_file(kubeconfig_path, kubeconfig, Readers::Owner);
 }
 
@@ -779,7 +894,7 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   controllers = std::make_unique<controllers::Controllers>(
       *api, loops->at(0), system_clock(),
       controllers::Options{.controllers = options.controllers,
-                           .root_ca_pem = credentials.load()->pki.authority.certificate_pem,
+                           .root_ca_pem = credentials.load()->root_ca_pem,
                            .signer = std::get_if<tokens::Signer>(&token_issuer->signer)});
   controllers->start();
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
@@ -815,6 +930,7 @@ void Server::State::start_own_endpoints() {
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
+  credential_watch = {};  // Joins it: a reload uses almost everything below.
   const auto end = std::chrono::steady_clock::now() + options.shutdown_grace;
   const auto left = [end] {
     return std::max(net::Millis(0), std::chrono::ceil<net::Millis>(end - std::chrono::steady_clock::now()));
@@ -930,13 +1046,15 @@ Result<Unit> Server::State::choose_folders() {
   }
   pki_dir = options.cert_dir.empty() ? options.data_dir + "/pki" : options.cert_dir;
   kubeconfig_path = (options.data_dir.empty() ? options.cert_dir : options.data_dir) + "/kubeconfig";
-  first_start = !std::filesystem::exists(pki_dir + "/ca.crt");
+  first_start = !std::filesystem::exists(pki_dir + "/sa.key");
   return Unit{};
 }
 
 // The advertised address, and the addresses of the serving certificate.
 Result<Unit> Server::State::choose_addresses() {
   pki_options.directory = pki_dir;
+  pki_options.serving = options.tls_cert_file.empty();
+  pki_options.clients = options.client_ca_file.empty();
   if (!options.advertise_address.empty() && !is_ip_address(options.advertise_address)) {
     return bad_request("--advertise-address \"" + options.advertise_address + "\" is not an IP address");
   }
@@ -1141,6 +1259,7 @@ Result<Unit> Server::State::start() {
   }
   started = true;
   if (Result<Unit> written = write_kubeconfig(); !written) return written;
+  credential_watch = std::jthread([this](const std::stop_token& stop) { watch_credentials(stop); });
   // Starting takes more memory than running idle, which adds up if many servers are started for tests.
   background->post(release_startup_memory);
   return Unit{};
@@ -1160,23 +1279,9 @@ std::string Server::url() const { return state_->url(); }
 const std::string& Server::kubeconfig_path() const { return state_->kubeconfig_path; }
 bool Server::first_start() const { return state_->first_start; }
 
-Result<Unit> Server::State::reload() {
-  // All or nothing: everything that can fail comes before the first visible change. A certificate that does not fit its
-  // key, because only one of the files has been replaced so far, is such a failure.
-  Result<CredentialsRef> loaded = load_credentials();
-  if (!loaded) return loaded.take_error();
-  const CredentialsRef next = std::move(*loaded);
-  if (Result<Unit> used = net->reload(next->serving, next->named, next->client_ca_pem); !used) return used;
-  credentials.store(next);
-  pipeline->set_authenticator(next->authenticator);
-  return Unit{};
-}
+bool Server::has_admin() const { return state_->options.client_ca_file.empty(); }
 
-Result<Unit> Server::reload() {
-  Result<Unit> reloaded = state_->reload();
-  state_->reloads->with({reloaded ? "success" : "failure"}).add();
-  return reloaded;
-}
+Result<Unit> Server::reload() { return state_->reload(); }
 
 void Server::stop() { state_->shut_down(); }
 

@@ -46,7 +46,11 @@ struct Options {
   std::string tls_cert_file, tls_private_key_file;
   std::vector<std::string> tls_sni_cert_keys;  // CERT,KEY[:NAME,NAME...], selected by SNI.
   net::TlsOptions tls;
+  // The CAs of client certificates. Replaces our own, so that there is no certificate of an administrator then.
   std::string client_ca_file;
+  // What clients verify this server by: published in every namespace and in the kubeconfig. By default the last
+  // certificate of tls_cert_file, or our own CA.
+  std::string root_ca_file;
   std::string token_auth_file;
   bool anonymous_auth = true;
   std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow; optionally with Node.
@@ -83,9 +87,9 @@ struct Options {
   discovery::RuntimeConfig runtime_config;
   Gates gates;
 
-  std::string audit_policy_file, audit_log_path;           // "-" for standard output.
-  uint32_t audit_log_maxsize = 0;                          // In megabytes; 0 for 100.
-  uint32_t audit_log_maxbackup = 0, audit_log_maxage = 0;  // Number of files, and days; 0 for unlimited.
+  std::string audit_policy_file, audit_log_path;               // "-" for standard output.
+  uint32_t audit_log_maxsize = 0;                              // In megabytes; 0 for 100.
+  uint32_t audit_log_maxbackup = 100, audit_log_maxage = 366;  // Number of files, and days; 0 for unlimited.
   // Their sum is the number of seats shared by the priority levels.
   uint32_t max_requests_inflight = 400, max_mutating_requests_inflight = 200;
 
@@ -121,8 +125,11 @@ class Server {
   std::string url() const;  // https://127.0.0.1:6443
   const std::string& kubeconfig_path() const;
   bool first_start() const;  // Keys were created by this start.
+  bool has_admin() const;    // The kubeconfig holds credentials; not with a client CA of the operator.
 
-  // Reloads certificates, client CAs and tokens; on an error the previous ones stay in use.
+  // Reloads certificates, client CAs and tokens, and renews our own certificates that expire soon; on an error the
+  // previous ones stay in use. Also happens by itself: soon after one of the files has changed, and twice a day.
+  // Any thread.
   Result<Unit> reload();
 
   // Ends watches, waits for other requests, closes the store.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -25,6 +26,8 @@ constexpr std::chrono::milliseconds kTickInterval{100};
 // Requests with bodies of this size may take long enough that they must not take all background threads.
 constexpr size_t kLargeBytes = 512 << 10;
 
+constexpr double kEventBounds[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
+
 constexpr std::string_view kWebhookGroup = "admissionregistration.k8s.io";
 
 // Feature gate metrics, named as in kube-apiserver.
@@ -37,6 +40,25 @@ void add_feature_metrics(MetricRegistry& metrics, const Gates& gates) {
     const std::string stage = gate.stage == "GA" ? "" : to_upper(gate.stage);
     enabled.with({gate.name, stage}).set(gates.on(gate.gate) ? 1 : 0);
   }
+}
+
+// Whether the groups and versions are available, as kube-aggregator tells it: those of this server always are.
+void add_availability_metric(MetricRegistry& metrics, const resource::Registry& served_now,
+                             const aggregate::Aggregation& aggregation) {
+  metrics.computed_by("aggregator_unavailable_apiservice", "Whether an APIService is unavailable, by name.", "gauge",
+                      {"name"}, [&served_now, &aggregation] {
+                        std::map<std::string, double> unavailable;
+                        for (const types::Resource* resource : served_now.snapshot()->resources()) {
+                          unavailable[std::string(resource->version) + "." + std::string(resource->group)] = 0;
+                        }
+                        if (const aggregate::RemoteApisRef remotes = aggregation.remotes()) {
+                          for (const aggregate::RemoteApi& remote : *remotes)
+                            unavailable[remote.name] = remote.available ? 0 : 1;
+                        }
+                        std::vector<MetricRegistry::Labelled> all;
+                        for (const auto& [name, value] : unavailable) all.push_back({{name}, value});
+                        return all;
+                      });
 }
 
 // Memory held by the caches and the pool, by component.
@@ -68,6 +90,27 @@ void add_memory_metrics(MetricRegistry& metrics, const resource::Registry& serve
   usage("holdfast_cache_event_bytes", "The windows of recent events.", &cache::Usage::event_bytes);
   usage("holdfast_cache_rendered_bytes", "Serializations kept with events.", &cache::Usage::rendered_bytes);
   usage("holdfast_cache_watchers", "Open watches.", &cache::Usage::watchers);
+  // Kubernetes' names; -1 would stand for resources whose objects cannot be counted.
+  const auto objects = [&served_now](auto labels) {
+    return [&served_now, labels] {
+      std::vector<MetricRegistry::Labelled> counts;
+      const resource::Registry::SnapshotRef registry = served_now.snapshot();
+      std::set<const resource::Storage*> seen;
+      for (const resource::Served& served : registry->all()) {
+        if (served.storage == nullptr || !seen.insert(served.storage).second) continue;
+        counts.push_back({labels(*served.resource), static_cast<double>(served.storage->cache().usage().entries)});
+      }
+      return counts;
+    };
+  };
+  metrics.computed_by("apiserver_resource_objects", "Stored objects by group and resource.", "gauge",
+                      {"group", "resource"}, objects([](const types::Resource& resource) {
+                        return std::vector<std::string>{std::string(resource.group), std::string(resource.plural)};
+                      }));
+  metrics.computed_by("apiserver_storage_objects", "Stored objects by resource.", "gauge", {"resource"},
+                      objects([](const types::Resource& resource) {
+                        return std::vector{to_string(GroupResource{resource.group, resource.plural})};
+                      }));
   metrics.computed("holdfast_cache_store_reads_total", "Reads that the caches could not serve.", "counter",
                    over_caches([](cache::Cache& cache) { return cache.counters().store_fallbacks; }));
   metrics.computed("holdfast_caches", "Watch caches in memory, including those of deleted kinds that are still in use.",
@@ -183,6 +226,10 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
           *deps.clock,
           deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                  "Requests that asked for objects without managedFields.", {"verb", "format", "kind"}),
+          deps.metrics->counters("apiserver_watch_events_total", "Events sent to watchers.",
+                                 {"group", "version", "resource"}),
+          deps.metrics->histograms("apiserver_watch_events_sizes", "Size in bytes of the events sent to watchers.",
+                                   kEventBounds, {"group", "version", "resource"}),
           deps.metrics->counters("holdfast_unset_applies_total",
                                  "Successful apply requests with unset markers, without dry runs.",
                                  {"group", "version", "resource", "subresource"}),
@@ -265,6 +312,7 @@ Api::Api(const Dependencies& dependencies, Options options)
     : state_(std::make_unique<State>(*this, dependencies, std::move(options))) {
   add_memory_metrics(*state_->deps.metrics, state_->registry);
   add_feature_metrics(*state_->deps.metrics, state_->options.settings.gates);
+  add_availability_metric(*state_->deps.metrics, state_->registry, state_->aggregation);
 }
 
 Api::~Api() = default;

@@ -77,6 +77,8 @@ struct CallDependencies {
   const Settings& settings;
   const Clock& clock;
   Family<Counter>& opt_outs;
+  Family<Counter>& watch_events;
+  Family<Histogram>& watch_event_sizes;
   Family<Counter>& unset_applies;
   ArenaBudget& memory;   // Budget shared by all requests in flight.
   Executor* background;  // For work that would block a loop. Null if there is none.
@@ -88,6 +90,8 @@ struct Call {
       : settings(around.settings),
         clock(around.clock),
         opt_outs(around.opt_outs),
+        watch_events(around.watch_events),
+        watch_event_sizes(around.watch_event_sizes),
         unset_applies(around.unset_applies),
         memory(around.memory),
         background(around.background),
@@ -104,6 +108,8 @@ struct Call {
       : settings(other.settings),
         clock(other.clock),
         opt_outs(other.opt_outs),
+        watch_events(other.watch_events),
+        watch_event_sizes(other.watch_event_sizes),
         unset_applies(other.unset_applies),
         memory(other.memory),
         background(other.background),
@@ -124,6 +130,8 @@ struct Call {
   const Settings& settings;
   const Clock& clock;
   Family<Counter>& opt_outs;
+  Family<Counter>& watch_events;
+  Family<Histogram>& watch_event_sizes;
   Family<Counter>& unset_applies;
   ArenaBudget& memory;
   Executor* const background;

@@ -1,4 +1,5 @@
 // WATCH: selects the starting point, then sends events in the client's format until the timeout or a disconnect.
+#include <array>
 #include <map>
 #include <random>
 
@@ -164,6 +165,11 @@ struct Sent : Write {
   bool await_resume() const { return !response.closed(); }
 };
 
+std::array<std::string_view, 3> labels_of(const call::Call& call) {
+  const types::Resource& resource = *call.served->resource;
+  return {resource.group, resource.version, resource.plural};
+}
+
 // Per-watch state for sending events.
 struct Sender {
   explicit Sender(call::Call& call)
@@ -171,7 +177,9 @@ struct Sender {
         view(call.view),
         form(call.view.form_key(false)),
         columns_due(call.view.accepted.form == request::Form::Table),
-        over_websocket(net::is_websocket_request(call.request)) {}
+        over_websocket(net::is_websocket_request(call.request)),
+        events(call.watch_events.with(labels_of(call))),
+        sizes(call.watch_event_sizes.with(labels_of(call))) {}
 
   // co_await sender.send(delivery): sends it, and waits while too much data is queued for this client.
   Sent send(const cache::Delivery& delivery) {
@@ -183,6 +191,7 @@ struct Sender {
       return {response.write({}), response};
     }
     const std::string_view text = **bytes;
+    count(text.size());
     if (over_websocket) return {response.write(net::Bytes(websocket_message(text, view.accepted.format))), response};
     return {response.write(net::Bytes(text, std::move(*bytes))), response};
   }
@@ -198,9 +207,15 @@ struct Sender {
       response.abort();
       return {response.write({}), response};
     }
+    count(event->size());
     return {response.write(
                 net::Bytes(over_websocket ? websocket_message(*event, view.accepted.format) : std::move(*event))),
             response};
+  }
+
+  void count(size_t bytes) const {
+    events.add();
+    sizes.observe(static_cast<double>(bytes));
   }
 
   net::Response& response;
@@ -208,6 +223,8 @@ struct Sender {
   const std::string form;
   bool columns_due;  // The first event of a Table includes the columns.
   const bool over_websocket;
+  Counter& events;
+  Histogram& sizes;
 };
 
 // One event may resume thousands of these, each with cold memory, so the frame holds only what is needed.

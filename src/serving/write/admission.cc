@@ -81,9 +81,10 @@ void take_changed(call::Call& call, const Value& changed, const Value* before, N
 }  // namespace
 
 Admission::Admission(const Writer::Parts& parts)
-    : plugins_(parts.plugins, &parts.metrics),
+    : metrics_(parts.metrics),
+      plugins_(parts.plugins, &parts.metrics),
       webhooks_(parts.mutating_webhooks, parts.validating_webhooks, parts.caller, parts.authorizer,
-                parts.webhook_credentials, parts.plugins.disabled),
+                parts.webhook_credentials, parts.plugins.disabled, metrics_),
       policies_(parts.registry, parts.authorizer, parts.plugins.disabled, parts.metrics),
       quotas_(parts.own,
               std::find(parts.plugins.disabled.begin(), parts.plugins.disabled.end(), admission::quota::kName) ==
@@ -102,14 +103,20 @@ Task<Result<Value>> Admission::mutate_by_hooks(call::Call& call, AdmissionReques
   Result<Value> changed = co_await policies_.mutate(call, request, known, reinvocation);
   if (!changed) co_return changed.take_error();
   request.object = without_declared_options(call, *changed, "an admission policy");
-  co_return co_await webhooks_.mutate(call, request, known, reinvocation);
+  const auto asked = std::chrono::steady_clock::now();
+  Result<Value> mutated = co_await webhooks_.mutate(call, request, known, reinvocation);
+  call.response.waited += std::chrono::steady_clock::now() - asked;
+  co_return mutated;
 }
 
 Task<Result<Unit>> Admission::validate_by_hooks(call::Call& call, const AdmissionRequest& request,
                                                 const KnownObjects& known) {
   Result<Unit> accepted = co_await policies_.validate(call, request, known);
   if (!accepted) co_return accepted.take_error();
-  co_return co_await webhooks_.validate(call, request, known);
+  const auto asked = std::chrono::steady_clock::now();
+  Result<Unit> validated = co_await webhooks_.validate(call, request, known);
+  call.response.waited += std::chrono::steady_clock::now() - asked;
+  co_return validated;
 }
 
 Value with_managed(Arena& arena, const Value& object, const ownership::Managed& managed, bool custom) {
@@ -161,7 +168,9 @@ Task<Result<NextObject>> Admission::mutate(call::Call& call, AdmissionOperation 
                                            const request::WriteOptions& options, NextObject next,
                                            const LiveObject* live) {
   next.field_manager = options.field_manager;
+  const auto begun = std::chrono::steady_clock::now();
   Result<NextObject> mutated = co_await mutate_object(call, operation, options, std::move(next), live);
+  metrics_.step_done(webhook::to_string(operation), "admit", !mutated, std::chrono::steady_clock::now() - begun);
   if (!mutated) co_return mutated;
   Result<Unit> allowed = co_await access::check_escalation(call, authorizer_, rbac_, mutated->object,
                                                            live == nullptr ? nullptr : &live->object);
@@ -172,6 +181,15 @@ Task<Result<NextObject>> Admission::mutate(call::Call& call, AdmissionOperation 
 Task<Result<Unit>> Admission::validate(call::Call& call, AdmissionOperation operation,
                                        const request::WriteOptions& options, const Value& object,
                                        const NextObject& next, const LiveObject* live) {
+  const auto begun = std::chrono::steady_clock::now();
+  Result<Unit> valid = co_await validate_object(call, operation, options, object, next, live);
+  metrics_.step_done(webhook::to_string(operation), "validate", !valid, std::chrono::steady_clock::now() - begun);
+  co_return valid;
+}
+
+Task<Result<Unit>> Admission::validate_object(call::Call& call, AdmissionOperation operation,
+                                              const request::WriteOptions& options, const Value& object,
+                                              const NextObject& next, const LiveObject* live) {
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
   if (!known) co_return known.take_error();
   const Value* old = live == nullptr ? nullptr : &live->object;

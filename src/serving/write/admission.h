@@ -11,6 +11,7 @@
 #include "admission/admission.h"
 #include "call/call.h"
 #include "webhook/webhook.h"
+#include "write/admission_metrics.h"
 #include "write/admission_policies.h"
 #include "write/admission_request.h"
 #include "write/admission_webhooks.h"
@@ -43,12 +44,16 @@ class Admission {
  private:
   // Whether any policies or webhooks apply to this write. Only they see managedFields.
   bool is_shown(const call::Call& call, AdmissionOperation operation) const;
+  Task<Result<Unit>> validate_object(call::Call& call, AdmissionOperation operation,
+                                     const request::WriteOptions& options, const Value& object, const NextObject& next,
+                                     const LiveObject* live);
   Task<Result<NextObject>> mutate_object(call::Call& call, AdmissionOperation operation,
                                          const request::WriteOptions& options, NextObject next, const LiveObject* live);
   Task<Result<Value>> mutate_by_hooks(call::Call& call, AdmissionRequest& request, const KnownObjects& known,
                                       Reinvocation& reinvocation);
   Task<Result<Unit>> validate_by_hooks(call::Call& call, const AdmissionRequest& request, const KnownObjects& known);
 
+  mutable AdmissionMetrics metrics_;
   const admission::Chain plugins_;
   AdmissionWebhooks webhooks_;
   AdmissionPolicies policies_;

@@ -9,6 +9,7 @@
 #include "call/call.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
+#include "render/status.h"
 #include "write/admission_inputs.h"
 #include "write/write.h"
 
@@ -123,15 +124,33 @@ Task<Outcome> ask(call::Call& call, webhook::Caller& caller, const webhook::Hook
   co_return outcome;
 }
 
+// The same, counted.
+Task<Outcome> ask_counted(call::Call& call, webhook::Caller& caller, const webhook::Hook& hook,
+                          const AdmissionRequest& request, const Versioned& versioned, bool mutating,
+                          AdmissionMetrics& metrics) {
+  const auto begun = std::chrono::steady_clock::now();
+  Outcome outcome = co_await ask(call, caller, hook, request, versioned, mutating);
+  const AdmissionMetrics::Call asked{hook.name, webhook::to_string(request.operation),
+                                     mutating ? "admit" : "validating"};
+  const AdmissionMetrics::Result result = outcome.refusal   ? AdmissionMetrics::Result::Denied
+                                          : outcome.failure ? AdmissionMetrics::Result::Failed
+                                                            : AdmissionMetrics::Result::Allowed;
+  const int code = outcome.refusal ? render::http_code(*outcome.refusal) : 0;
+  metrics.webhook_called(asked, result, code, std::chrono::steady_clock::now() - begun);
+  if (result == AdmissionMetrics::Result::Failed && hook.ignores_failure) metrics.failed_open(asked);
+  co_return outcome;
+}
+
 // One of the validating webhooks called concurrently.
 struct Asked {
   const webhook::Hook* hook = nullptr;
   Versioned versioned;
   Outcome outcome;
 };
-Task<void> ask_one(call::Call& call, webhook::Caller& caller, const AdmissionRequest& request, Asked& asked) {
+Task<void> ask_one(call::Call& call, webhook::Caller& caller, const AdmissionRequest& request, Asked& asked,
+                   AdmissionMetrics& metrics) {
   try {
-    asked.outcome = co_await ask(call, caller, *asked.hook, request, asked.versioned, false);
+    asked.outcome = co_await ask_counted(call, caller, *asked.hook, request, asked.versioned, false, metrics);
   } catch (...) {
     // Handled according to the webhook's failurePolicy, like any other failure of the call.
     report_failed_task("call of a validating webhook", std::current_exception());
@@ -228,11 +247,13 @@ bool is_admission_configuration(const types::Resource& resource) { return resour
 
 AdmissionWebhooks::AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating,
                                      webhook::Caller& caller, const auth::Authorizer& authorizer,
-                                     const WebhookCredentials& credentials, std::span<const std::string> disabled)
+                                     const WebhookCredentials& credentials, std::span<const std::string> disabled,
+                                     AdmissionMetrics& metrics)
     : storages_{&mutating, &validating},
       credentials_{credentials.mutating, credentials.validating},
       caller_(caller),
-      authorizer_(authorizer) {
+      authorizer_(authorizer),
+      metrics_(metrics) {
   for (const std::string& name : disabled) {
     if (name == "MutatingAdmissionWebhook") storages_[0] = nullptr;
     if (name == "ValidatingAdmissionWebhook") storages_[1] = nullptr;
@@ -295,7 +316,7 @@ Task<Result<Value>> AdmissionWebhooks::mutate(call::Call& call, const AdmissionR
     if (reinvocation.again && !reinvocation.webhooks.eligible.contains(hook.id)) continue;
     const Note note(call, hook, reinvocation.again, index);
     bool changed = false;
-    Outcome outcome = co_await ask(call, caller_, hook, request, versioned, true);
+    Outcome outcome = co_await ask_counted(call, caller_, hook, request, versioned, true, metrics_);
     if (!outcome.failure && !outcome.refusal && !outcome.answer->patch.empty()) {
       Result<Patched> patched = apply_answer(call, versioned, hook.name, outcome.answer->patch);
       if (patched) {
@@ -342,7 +363,7 @@ Task<Result<Unit>> AdmissionWebhooks::validate(call::Call& call, const Admission
   if (asked.empty()) co_return Unit{};
   std::vector<Task<void>> calls;
   calls.reserve(asked.size());
-  for (Asked& one : asked) calls.push_back(ask_one(call, caller_, request, one));
+  for (Asked& one : asked) calls.push_back(ask_one(call, caller_, request, one, metrics_));
   co_await when_all(call.executor(), std::move(calls));
   for (size_t i = 0; i < asked.size(); ++i) {
     Asked& one = asked[i];

@@ -12,6 +12,7 @@
 #include "call/call.h"
 #include "webhook/webhook.h"
 #include "write/admission_match.h"
+#include "write/admission_metrics.h"
 #include "write/plugins.h"
 #include "write/write.h"
 
@@ -22,7 +23,7 @@ class AdmissionWebhooks {
   // `disabled` lists disabled admission plugins by Kubernetes' names. All other arguments must outlive this object.
   AdmissionWebhooks(resource::Storage& mutating, resource::Storage& validating, webhook::Caller& caller,
                     const auth::Authorizer& authorizer, const WebhookCredentials& credentials,
-                    std::span<const std::string> disabled);
+                    std::span<const std::string> disabled, AdmissionMetrics& metrics);
 
   // Whether any webhook may match this resource.
   bool handles(const call::Call& call) const;
@@ -41,6 +42,7 @@ class AdmissionWebhooks {
   const std::shared_ptr<webhook::ClientCredentials> credentials_[2];  // By side.
   webhook::Caller& caller_;
   const auth::Authorizer& authorizer_;
+  AdmissionMetrics& metrics_;
   mutable std::mutex mutex_;
   mutable HookSetRef known_[2];  // By side; guarded by mutex_.
 };
