@@ -573,7 +573,7 @@ class Serve(unittest.TestCase):
             s.get('/healthz')
         body = s.get('/metrics', s.admin)[1]
         self.assertIn('apiserver_request_total{verb="GET",dry_run="",group="",version="",resource="",'
-                      'subresource="/healthz",scope="",component="apiserver",code="200"} 3\n', body)
+                      'subresource="/healthz",scope="",component="",code="200"} 3\n', body)
         self.assertRegex(body, r'\nprocess_resident_memory_bytes \d')
 
     def test_stopping_without_requests_is_immediate(self):
