@@ -164,7 +164,7 @@ def beside_kubectl(shell):
     same("wait", "--for=jsonpath={.metadata.name}=thing", *(f"{kind}/thing" for kind in kinds))
     for file in (many, changed, labelled):
         ours = shell.run("diff", "-f", file, "--field-manager=holdfast")
-        theirs = shell.run("diff", "-f", file, "--server-side", "--field-manager=holdfast", "--force-conflicts", program=KUBECTL)
+        theirs = shell.run("diff", "-f", file, "--server-side", "--field-manager=holdfast", "--force-conflicts", program=SAME_KUBECTL)
         lines = lambda text: sorted(line.split("  # ")[0].rstrip() for line in text.splitlines() if re.match(r"[+-][^+-]", line))
         check(ours[0] == theirs[0] and lines(ours[1]) == lines(theirs[1]), f"diff -f {pathlib.Path(file).name}: {ours[0]} {theirs[0]}")
     same("apply", "-f", labelled, "--server-side", "--field-manager=holdfast")
@@ -173,7 +173,7 @@ def beside_kubectl(shell):
 
 
 def compare(shell, arguments, normal):
-    theirs, ours = shell.run(*arguments, program=KUBECTL), shell.run(*arguments)
+    theirs, ours = shell.run(*arguments, program=SAME_KUBECTL), shell.run(*arguments)
     what = "as kubectl: " + " ".join(pathlib.Path(a).name if a.startswith("/") else a for a in arguments)
     if ours[0] == theirs[0] and normal(ours[1]) == normal(theirs[1]):
         check(True, what)

@@ -31,6 +31,9 @@ Result<Value> decode_yaml(Arena& arena, std::string_view source, const YamlOptio
 // Appends; ends with a newline. An error (InternalError in Kubernetes) if the object's JSON is not valid YAML: control
 // characters that JSON leaves raw, keys of more than 1022 characters.
 Result<Unit> encode_yaml(const Value& value, std::string& out);
+// The same for an item of a list, which must not fail because of one object: what Kubernetes' YAML cannot carry is
+// escaped.
+Result<Unit> encode_yaml_item(const Value& value, std::string& out);
 
 // The documents of a stream, split like kubectl does: YAML separated by lines that begin with "---", or, if the first
 // character is '{', consecutive JSON values. Empty documents are skipped.

@@ -148,9 +148,8 @@ const Case kWritten[] = {
     {"numbers", R"([1,1.5,1.0,1e20,0.00001,1234567.5,-0.0,1e21])",
      "- 1\n- 1.5\n- 1\n- 1e+20\n- 1e-05\n- 1.2345675e+06\n- 0\n- 1e+21\n"},
     {"a scalar alone", R"("x")", "x\n"},
-    {"control characters that JSON leaves raw", "\"a\x7f\xc2\x80\xef\xbf\xbf\"", "\"a\\x7F\\x80\\uFFFF\"\n"},
-    {"a key with a control character", "{\"a\x7f\":1}", "\"a\\x7F\": 1\n"},
-    {"a key with a line break", "{\"a\xc2\x85 b\":1}", "? \"a\\N b\"\n: 1\n"},
+    {"control characters that JSON leaves raw", "\"a\x7f\"", "error: yaml: control characters are not allowed"},
+    {"a key with a line break", "{\"a\xc2\x85 b\":1}", "error: yaml: did not find expected ',' or '}'"},
 };
 
 TEST(Yaml, WritesLikeKubernetes) {
@@ -170,7 +169,20 @@ TEST(Yaml, FoldsLongLinesAtASpace) {
 TEST(Yaml, WritesLongKeysOnTwoLines) {
   const std::string key(129, 'k');
   EXPECT_EQ(text_of("{\"" + key + "\":[1]}"), "? " + key + "\n: - 1\n");
-  EXPECT_EQ(text_of("{\"" + std::string(1023, 'k') + "\":1}"), "? " + std::string(1023, 'k') + "\n: 1\n");
+  EXPECT_EQ(text_of("{\"" + std::string(1023, 'k') + "\":1}"), "error: yaml: did not find expected ',' or '}'");
+}
+
+TEST(Yaml, WritesEveryItemOfAList) {
+  const auto item = [](const std::string& json) {
+    std::string out;
+    const auto tree = parse_json(json);
+    const Result<Unit> written = encode_yaml_item(tree->root(), out);
+    return written ? out : "error: " + written.error().message;
+  };
+  EXPECT_EQ(item("\"a\x7f\xc2\x80\xef\xbf\xbf\""), "\"a\\x7F\\x80\\uFFFF\"\n");
+  EXPECT_EQ(item("{\"a\x7f\":1}"), "\"a\\x7F\": 1\n");
+  EXPECT_EQ(item("{\"a\xc2\x85 b\":1}"), "? \"a\\N b\"\n: 1\n");
+  EXPECT_EQ(item("{\"" + std::string(1023, 'k') + "\":1}"), "? " + std::string(1023, 'k') + "\n: 1\n");
 }
 
 TEST(Yaml, SplitsDocumentsLikeKubectl) {

@@ -19,8 +19,21 @@ constexpr int kIndent = 2;
 // --- How go-yaml reads the object's JSON text, before writing anything ---
 //
 // Where it cannot, because JSON leaves control characters raw that YAML rejects, or because a key is long or has a line
-// break, Kubernetes fails: one such object makes all lists with it fail. Here the YAML that is written escapes the
-// characters, and marks the keys.
+// break, Kubernetes fails, and so does encode_yaml(). encode_yaml_item() escapes the characters, and marks the keys.
+
+constexpr size_t kLongestJsonKey = 1022;  // Maximum length in characters of a key's JSON text that go-yaml accepts.
+
+// JSON leaves these raw, and YAML rejects them.
+bool is_rejected_by_yaml(uint32_t rune) {
+  return rune == 0x7f || (rune >= 0x80 && rune < 0xa0 && rune != 0x85) || rune == 0xfffe || rune == 0xffff;
+}
+
+// Length of the text in JSON in characters, without the quotes.
+size_t json_length(std::string_view text) {
+  const std::string json = encode_json_string(text);
+  return static_cast<size_t>(std::count_if(json.begin(), json.end(), [](char c) { return (c & '\xc0') != '\x80'; })) -
+         2;
+}
 
 // A raw NEL inside a quoted text is a line break: together with surrounding spaces it is folded into a space, and each
 // further one becomes a newline.
@@ -113,7 +126,8 @@ bool is_break(uint32_t rune) {
 
 // Which characters are written as themselves.
 enum class Raw : uint8_t {
-  AsGo,     // Those that go-yaml writes raw; an object with characters that it cannot read is refused.
+  Strict,   // Those that go-yaml writes raw; an object that it cannot read is refused.
+  AsGo,     // The same; nothing is refused.
   Visible,  // All that are not hidden; nothing is refused.
 };
 
@@ -258,6 +272,10 @@ class Writer {
     column_ = 0;
   }
 
+  void fail(std::string problem) {
+    if (problem_.empty()) problem_ = "yaml: " + std::move(problem);
+  }
+
   std::string& out_;
   const Raw raw_;
   Arena arena_;  // For sorted members and decoded raw leaves.
@@ -287,7 +305,7 @@ void Writer::node(const Value& value, bool in_map) {
       // The raw text is part of the JSON response, and read as YAML along with it.
       Result<Value> read =
           raw_ == Raw::Visible ? decode_json(arena_, value.raw_json()) : decode_yaml(arena_, value.raw_json());
-      if (!read) read = decode_json(arena_, value.raw_json());  // With control characters.
+      if (!read && raw_ != Raw::Strict) read = decode_json(arena_, value.raw_json());  // With control characters.
       if (read) return node(*read, in_map);
       if (problem_.empty()) problem_ = read.error().message;
       return word("null");
@@ -330,10 +348,13 @@ std::string_view Writer::checked(std::string_view text, std::string& changed, Li
     const Rune rune = decode_rune(text, at);
     invalid |= !rune.valid;
     has_nel |= rune.valid && rune.value == 0x85;
+    if (raw_ == Raw::Strict && rune.valid && is_rejected_by_yaml(rune.value)) {
+      fail("control characters are not allowed");
+    }
     at += rune.length;
   }
   if (invalid) text = changed = replace_invalid_utf8(text);
-  if (has_nel && raw_ == Raw::AsGo && breaks == LineBreaks::Folded) text = changed = fold_next_lines(text);
+  if (has_nel && raw_ != Raw::Visible && breaks == LineBreaks::Folded) text = changed = fold_next_lines(text);
   return text;
 }
 
@@ -351,6 +372,11 @@ void Writer::open_map(std::span<const Member> members) {
 }
 
 void Writer::key(std::string_view key_text) {
+  // A key must be on one line, and a raw NEL ends the line.
+  if (raw_ == Raw::Strict && ((key_text.size() > kLongestJsonKey / 6 && json_length(key_text) > kLongestJsonKey) ||
+                              key_text.find("\xc2\x85") != std::string_view::npos)) {
+    fail("did not find expected ',' or '}'");
+  }
   std::string changed;
   const std::string_view name = checked(key_text, changed, LineBreaks::Kept);
   if (name.size() <= kLongestSimpleKey && !analyse(name, raw_).multiline) {
@@ -572,7 +598,9 @@ Result<Unit> encode(const Value& value, std::string& out, Raw raw) {
 
 }  // namespace
 
-Result<Unit> encode_yaml(const Value& value, std::string& out) { return encode(value, out, Raw::AsGo); }
+Result<Unit> encode_yaml(const Value& value, std::string& out) { return encode(value, out, Raw::Strict); }
+
+Result<Unit> encode_yaml_item(const Value& value, std::string& out) { return encode(value, out, Raw::AsGo); }
 
 Result<Unit> encode_visible_yaml(const Value& value, std::string& out) { return encode(value, out, Raw::Visible); }
 

@@ -307,7 +307,8 @@ struct Server::State {
   std::unique_ptr<OwnEndpoints> own_endpoints;    // Null if there are none, or they are static.
   std::unique_ptr<IdentityLease> identity_lease;  // Null if the gate is off.
   std::unique_ptr<net::Server> net, cleartext;
-  std::mutex reloading;  // One at a time.
+  std::mutex reloading;                    // One at a time.
+  std::optional<FileWatch> watched_files;  // Owned by credential_watch once that runs.
   std::jthread credential_watch;
   bool stopped = false;
 
@@ -541,13 +542,12 @@ void Server::State::watch_credentials(const std::stop_token& stop) {
   constexpr std::chrono::seconds kInterval{1};
   // Generated certificates are renewed a month before they end.
   constexpr std::chrono::hours kRenewal{12};
-  FileWatch files(credential_files());
   auto renewed = std::chrono::steady_clock::now();
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) {
-    const bool changed = files.changed();
+    const bool changed = watched_files->changed();
     if (!changed && std::chrono::steady_clock::now() - renewed < kRenewal) continue;
     renewed = std::chrono::steady_clock::now();
     if (Result<Unit> reloaded = reload(); !reloaded) {
@@ -1232,6 +1232,7 @@ Result<Unit> Server::State::start() {
   raise_descriptor_limit();
   // Opening the store is I/O-bound while creating certificates is CPU-bound.
   std::future<Result<Unit>> opening = std::async(std::launch::async, [this] { return open_store(); });
+  watched_files.emplace(credential_files());  // Before they are read, so that no change is missed.
   Result<CredentialsRef> loaded = load_credentials();
   if (!loaded) return loaded.take_error();
   credentials.store(*loaded);

@@ -565,7 +565,7 @@ Result<Unit> ListRenderer::item(const cache::Entry& entry, std::string& out) {
         append_cbor(&type, *tree, sink);
         return Unit{};
       }
-      return codec::encode_yaml(Value::list(std::span(&*tree, 1)), out);
+      return codec::encode_yaml_item(Value::list(std::span(&*tree, 1)), out);
     }
   }
   return Unit{};
