@@ -1,4 +1,5 @@
 #include "codec/protobuf_read.h"
+#include "codec/text.h"
 
 namespace holdfast::codec {
 
@@ -170,6 +171,10 @@ bool ProtobufReaderBase::read_time(const Type& type, std::string_view message, U
   }
   zero = time.seconds == kZeroTimeSeconds && time.nanos == 0;
   return true;
+}
+
+std::string_view ProtobufReaderBase::as_utf8(std::string_view text) {
+  return is_valid_utf8(text) ? text : arena_.copy(replace_invalid_utf8(text));
 }
 
 }  // namespace holdfast::codec

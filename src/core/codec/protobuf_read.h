@@ -31,7 +31,6 @@
 #include "codec/protobuf_wire.h"
 #include "codec/quantity.h"
 #include "codec/sink.h"
-#include "codec/text.h"
 
 namespace holdfast::codec {
 
@@ -97,6 +96,9 @@ class ProtobufReaderBase {
     bool has_bytes = false;
   };
   bool small_message(std::string_view message, SmallMessage& parts);
+  // Bytes that are not UTF-8 are JSON to Go, which stores them. In a response they would make all of it unreadable, so
+  // they are replaced.
+  std::string_view as_utf8(std::string_view text);
 
   bool fail(const char* at, std::string_view what) {
     fail_at_ = at;
@@ -608,8 +610,7 @@ bool ProtobufReader<Out>::raw(std::string_view message, bool pointer) {
   JsonIgnore nobody;
   if (!JsonParser(parts.bytes, nobody).parse_document())
     return fail(parts.bytes.data(), "the embedded value is not JSON");
-  // Bytes that are not UTF-8 are JSON to Go, which stores them. In a response they would make all of it unreadable.
-  out_.raw(is_valid_utf8(parts.bytes) ? parts.bytes : arena_.copy(replace_invalid_utf8(parts.bytes)));
+  out_.raw(as_utf8(parts.bytes));
   return true;
 }
 
