@@ -56,6 +56,7 @@ void add_availability_metric(MetricRegistry& metrics, const resource::Registry& 
                             unavailable[remote.name] = remote.available ? 0 : 1;
                         }
                         std::vector<MetricRegistry::Labelled> all;
+                        all.reserve(unavailable.size());
                         for (const auto& [name, value] : unavailable) all.push_back({{name}, value});
                         return all;
                       });
