@@ -44,6 +44,7 @@ class EtcdWatchState final : public Client::Operation, public std::enable_shared
  private:
   void open_stream();
   void open_stream_later();
+  void previous_is_missing(Stream* stream, Revision revision);
   // Queues a batch; the lock is held on entry and released. The position that it reports must have been read or set
   // under the same lock, so that batches are in order whichever threads they come from.
   void push(std::unique_lock<std::mutex> lock, WatchBatch batch, uint64_t bytes);
@@ -55,8 +56,10 @@ class EtcdWatchState final : public Client::Operation, public std::enable_shared
   const WatchRequest request_;
   CallbackCounter calls_;
 
-  std::mutex mutex_;   // Guards the members below.
-  Revision position_;  // Everything up to here has been received.
+  std::mutex mutex_;               // Guards the members below.
+  Revision position_;              // Everything up to here has been received.
+  Revision previous_missing_;      // The last event that came without the value before it.
+  bool stream_abandoned_ = false;  // Whatever else it brings comes again on the next one.
   std::shared_ptr<Stream> stream_;
   std::chrono::milliseconds pause_{25};
   bool progress_wanted_ = false;
@@ -206,6 +209,7 @@ void EtcdWatchState::open_stream() {
   {
     std::lock_guard lock(mutex_);
     if (ended_) return;
+    stream_abandoned_ = false;
     stream = stream_ = std::make_shared<Stream>(shared_from_this(), client_->endpoint());
   }
   stream->begin(*client_->stubs(stream->endpoint()).watch, create_request());
@@ -263,6 +267,10 @@ void EtcdWatchState::created(Stream* stream) {
 }
 
 bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stream_abandoned_) return true;
+  }
   if (response.canceled()) {
     if (response.compact_revision() > 0) {
       std::unique_lock lock(mutex_);
@@ -307,8 +315,7 @@ bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
     if (!deleted) event->value = make_blob(std::move(*now.mutable_value()));
     if (event->type != Event::Type::Created) {
       if (!received.has_prev_kv()) {
-        // The previous value was compacted; we cannot deliver this event as promised.
-        end(compacted_error({event->revision.value - 1}, event->revision));
+        previous_is_missing(stream, event->revision);
         return true;
       }
       pb::KeyValue& before = *received.mutable_prev_kv();
@@ -328,6 +335,18 @@ bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
     push(std::move(lock), std::move(batch), bytes);
   }
   return has_room();
+}
+
+// etcd reads the previous value when it sends the event, and leaves it out where that read fails: for good if it was
+// compacted, for once if etcd is starting or stopping. A stream opened again at the same position tells which.
+void EtcdWatchState::previous_is_missing(Stream* stream, Revision revision) {
+  bool again = false;
+  {
+    std::lock_guard lock(mutex_);
+    again = stream_abandoned_ = std::exchange(previous_missing_, revision) != revision;
+  }
+  if (again) return stream->cancel();
+  end(compacted_error({revision.value - 1}, revision));
 }
 
 bool EtcdWatchState::has_room() {
