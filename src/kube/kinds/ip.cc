@@ -1,106 +1,13 @@
 #include "kinds/ip.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "base/ascii.h"
 #include "base/strings.h"
 #include "base/text.h"
 
 namespace holdfast::kinds {
-
-std::optional<IpAddress> IpAddress::parse(std::string_view text) {
-  IpAddress address;
-  if (text.find(':') != std::string_view::npos) {
-    if (text.size() > 45) return std::nullopt;
-    const std::string copy(text);
-    if (inet_pton(AF_INET6, copy.c_str(), address.bytes.data()) != 1) return std::nullopt;
-    static constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin())) {
-      std::copy(address.bytes.begin() + 12, address.bytes.end(), address.bytes.begin());
-      std::fill(address.bytes.begin() + 4, address.bytes.end(), 0);
-      return address;
-    }
-    address.v6 = true;
-    return address;
-  }
-  size_t part = 0;
-  while (true) {
-    const size_t dot = text.find('.');
-    const std::string_view digits = text.substr(0, dot);
-    if (digits.empty() || part == 4) return std::nullopt;
-    int number = 0;
-    for (const char c : digits) {
-      if (!is_digit(c)) return std::nullopt;
-      number = number * 10 + (c - '0');
-      if (number > 255) return std::nullopt;
-    }
-    address.bytes[part++] = static_cast<uint8_t>(number);
-    if (dot == std::string_view::npos) break;
-    text.remove_prefix(dot + 1);
-  }
-  if (part != 4) return std::nullopt;
-  return address;
-}
-
-std::string IpAddress::text() const {
-  char buffer[INET6_ADDRSTRLEN];
-  inet_ntop(v6 ? AF_INET6 : AF_INET, bytes.data(), buffer, sizeof buffer);
-  return buffer;
-}
-
-bool IpAddress::is_unspecified() const {
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
-}
-bool IpAddress::is_loopback() const {
-  if (!v6) return bytes[0] == 127;
-  return bytes[15] == 1 && std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t byte) { return byte == 0; });
-}
-bool IpAddress::is_link_local_unicast() const {
-  return v6 ? bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80 : bytes[0] == 169 && bytes[1] == 254;
-}
-bool IpAddress::is_link_local_multicast() const {
-  return v6 ? bytes[0] == 0xff && (bytes[1] & 0x0f) == 2 : bytes[0] == 224 && bytes[1] == 0 && bytes[2] == 0;
-}
-
-std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  const std::optional<IpAddress> address = IpAddress::parse(text.substr(0, slash));
-  const std::string_view digits = text.substr(slash + 1);
-  if (!address || digits.empty() || digits.size() > 3) return std::nullopt;
-  int prefix = 0;
-  for (const char c : digits) {
-    if (!is_digit(c)) return std::nullopt;
-    prefix = prefix * 10 + (c - '0');
-  }
-  // An IPv4-mapped IPv6 address keeps the prefix of its text, which counts from the start of the IPv6 address.
-  const bool has_v6_text = text.find(':') != std::string_view::npos;
-  if (prefix > (has_v6_text ? 128 : 32)) return std::nullopt;
-  return IpNetwork{*address, prefix};
-}
-
-IpAddress IpNetwork::first() const {
-  IpAddress masked = address;
-  for (size_t i = 0; i < masked.bytes.size(); ++i) {
-    const int kept = std::clamp(prefix - static_cast<int>(i) * 8, 0, 8);
-    masked.bytes[i] = static_cast<uint8_t>(masked.bytes[i] & (0xff00 >> kept));
-  }
-  return masked;
-}
-
-bool IpNetwork::contains(const IpAddress& other) const {
-  if (other.v6 != address.v6) return false;
-  for (int bit = 0; bit < prefix; ++bit) {
-    const auto byte = static_cast<size_t>(bit / 8);
-    const int mask = 0x80 >> (bit % 8);
-    if ((other.bytes[byte] & mask) != (address.bytes[byte] & mask)) return false;
-  }
-  return true;
-}
-
 namespace {
 
 // "010.0.0.1"
@@ -142,8 +49,6 @@ std::string ip_problem(std::string_view text) {
   if (is_mapped(text, *address)) return "must not be an IPv4-mapped IPv6 address";
   return {};
 }
-
-std::string IpNetwork::text() const { return address.text() + "/" + std::to_string(prefix); }
 
 void validate_ip(std::string_view text, const Path& at, FieldErrors& errors, const Names& existing) {
   if (existing.contains(text)) return;

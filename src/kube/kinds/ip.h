@@ -1,41 +1,15 @@
-// IP addresses and networks in text form. Private to the module.
+// Validation of IP addresses and networks in text form. Private to the module.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/ip.h"
 #include "kinds/hooks.h"
 #include "kinds/names.h"
 
 namespace holdfast::kinds {
-
-struct IpAddress {
-  bool v6 = false;
-  std::array<uint8_t, 16> bytes = {};  // IPv4 uses the first four.
-
-  // Like Go's net.ParseIP before it became strict: leading zeros are decimal. IPv4-mapped IPv6 is IPv4.
-  static std::optional<IpAddress> parse(std::string_view text);
-  std::string text() const;
-  bool is_unspecified() const;
-  bool is_loopback() const;
-  bool is_link_local_unicast() const;
-  bool is_link_local_multicast() const;
-  bool operator==(const IpAddress&) const = default;
-};
-
-struct IpNetwork {
-  IpAddress address;
-  int prefix = 0;
-  static std::optional<IpNetwork> parse(std::string_view text);
-  std::string text() const;  // Canonical.
-  IpAddress first() const;   // The address with all bits after the prefix cleared.
-  bool contains(const IpAddress& address) const;
-};
 
 // Rejects, with the reason, formats that Kubernetes no longer accepts (leading zeros, IPv4-mapped IPv6). Values that
 // the old object has, in any form, are accepted (`existing`).
