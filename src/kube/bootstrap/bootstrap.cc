@@ -1,6 +1,7 @@
 #include "bootstrap/bootstrap.h"
 
 #include "base/api_version.h"
+#include "base/strings.h"
 #include "bootstrap/roles.h"
 #include "codec/codec.h"
 
@@ -72,6 +73,9 @@ class Maker {
   }
 
  private:
+  static std::string_view family_of(std::string_view ip) {
+    return ip.find(':') == std::string_view::npos ? "IPv4" : "IPv6";
+  }
   static std::string quoted(std::string_view text) { return codec::encode_json_string(text); }
 
   Value parse(const std::string& json) {
@@ -100,8 +104,10 @@ class Maker {
   }
 
   void service_cidr() {
-    Step& step = add("networking.k8s.io", "v1", "servicecidrs", kServer,
-                     R"("metadata":{"name":"kubernetes"},"spec":{"cidrs":[)" + quoted(options_.service_cidr) + "]}");
+    Step& step =
+        add("networking.k8s.io", "v1", "servicecidrs", kServer,
+            R"("metadata":{"name":"kubernetes"},"spec":{"cidrs":[)" +
+                join(options_.service_cidrs, ",", [](const std::string& cidr) { return quoted(cidr); }) + "]}");
     step.status = parse(
         R"({"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{"name":"kubernetes"},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":)" +
         quoted(now_) + R"(,"message":"Kubernetes default Service CIDR is ready"}]}})");
@@ -402,22 +408,25 @@ class Maker {
   }
 
   void own_service() {
+    const std::string family = quoted(family_of(options_.service_ip));
     const std::string port = std::to_string(options_.secure_port);
     add("networking.k8s.io", "v1", "ipaddresses", kServer,
-        "\"metadata\":{\"name\":" + quoted(options_.service_ip) +
-            R"(,"labels":{"ipaddress.kubernetes.io/ip-family":"IPv4","ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}},"spec":{"parentRef":{"resource":"services","namespace":"default","name":"kubernetes"}})");
+        "\"metadata\":{\"name\":" + quoted(options_.service_ip) + R"(,"labels":{"ipaddress.kubernetes.io/ip-family":)" +
+            family +
+            R"(,"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}},"spec":{"parentRef":{"resource":"services","namespace":"default","name":"kubernetes"}})");
     add("", "v1", "services", kServer,
         R"("metadata":{"name":"kubernetes","namespace":"default","labels":{"component":"apiserver","provider":"kubernetes"}},"spec":{"ports":[{"name":"https","protocol":"TCP","port":443,"targetPort":)" +
             port + "}],\"clusterIP\":" + quoted(options_.service_ip) + ",\"clusterIPs\":[" +
-            quoted(options_.service_ip) +
-            R"(],"type":"ClusterIP","sessionAffinity":"None","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack"})");
+            quoted(options_.service_ip) + R"(],"type":"ClusterIP","sessionAffinity":"None","ipFamilies":[)" + family +
+            R"(],"ipFamilyPolicy":"SingleStack"})");
     if (!options_.own_endpoints) return;
     add("", "v1", "endpoints", kServer,
         R"("metadata":{"name":"kubernetes","namespace":"default","labels":{"endpointslice.kubernetes.io/skip-mirror":"true"}},"subsets":[{"addresses":[{"ip":)" +
             quoted(options_.advertise_address) + R"(}],"ports":[{"name":"https","port":)" + port +
             R"(,"protocol":"TCP"}]}])");
     add("discovery.k8s.io", "v1", "endpointslices", kServer,
-        R"("metadata":{"name":"kubernetes","namespace":"default","labels":{"kubernetes.io/service-name":"kubernetes"}},"addressType":"IPv4","endpoints":[{"addresses":[)" +
+        R"("metadata":{"name":"kubernetes","namespace":"default","labels":{"kubernetes.io/service-name":"kubernetes"}},"addressType":)" +
+            quoted(family_of(options_.advertise_address)) + R"(,"endpoints":[{"addresses":[)" +
             quoted(options_.advertise_address) +
             R"(],"conditions":{"ready":true}}],"ports":[{"name":"https","protocol":"TCP","port":)" + port + "}]");
   }

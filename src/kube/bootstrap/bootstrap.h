@@ -17,8 +17,8 @@
 namespace holdfast::bootstrap {
 
 struct Options {
-  std::string service_cidr = "10.0.0.0/24";
-  std::string service_ip = "10.0.0.1";  // The first usable address of service_cidr.
+  std::vector<std::string> service_cidrs = {"10.0.0.0/24"};
+  std::string service_ip = "10.0.0.1";  // The first usable address of the first one.
   std::string advertise_address = "127.0.0.1";
   int secure_port = 6443;
   bool own_endpoints = true;          // Create Endpoints and EndpointSlice of the Service kubernetes.

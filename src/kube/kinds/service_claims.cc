@@ -345,11 +345,13 @@ Error ip_refused(const Value& service, const ServiceClaims& claims, size_t claim
     return internal("failed to allocate a serviceIP for Service \"" + std::string(service.text_at("metadata", "name")) +
                     "\": range is full");
   }
-  // The current list, with an empty string for the address to be allocated.
+  // The current list, with an empty string for each address to be allocated.
   std::string shown = "[";
   const std::span<const Value> ips = service.items_at("spec", "clusterIPs");
-  for (const Value& ip : ips) shown += (shown.size() > 1 ? "," : "") + codec::encode_json(ip);
-  if (ips.empty()) shown += "\"\"";
+  const size_t count = std::max(ips.size(), service.items_at("spec", "ipFamilies").size());
+  for (size_t i = 0; i < count; ++i) {
+    shown += (i > 0 ? "," : "") + (i < ips.size() ? codec::encode_json(ips[i]) : std::string("\"\""));
+  }
   FieldErrors errors;
   errors.invalid(
       Path("spec.clusterIPs"), Shown::verbatim(shown + "]"),

@@ -183,8 +183,10 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
       .add_option("--advertise-address", o.advertise_address, "IP address on which to advertise the server to clients")
       ->group(network);
   command
-      .add_option("--service-cluster-ip-range", o.service_cluster_ip_range,
-                  "CIDR range from which to assign service cluster IPs")
+      .add_option(
+          "--service-cluster-ip-range", o.service_cluster_ip_range,
+          "CIDR range from which to assign service cluster IPs, or two, of IPv4 and IPv6, separated by a comma: "
+          "the first one is of the default family")
       ->capture_default_str()
       ->group(network);
   command

@@ -1,5 +1,7 @@
 #include "server/bootstrap_objects.h"
 
+#include <algorithm>
+
 #include "base/api_error.h"
 #include "base/log.h"
 #include "base/task_group.h"
@@ -145,8 +147,20 @@ std::vector<Request> role_repairs(Arena& arena, const bootstrap::Step& step, con
   return {removal(target_of(step), live), Request::create(collection_of(step), draft.value(), step.manager)};
 }
 
-std::vector<Request> repairs_of(Arena& arena, const bootstrap::Step& step, const Value& live) {
+std::vector<Request> service_cidr_repairs(Arena& arena, const bootstrap::Step& step, const Value& live, bool starting) {
+  ServiceCidrRepair repair = reconcile_service_cidr(arena, live, step.object);
+  if (repair.differs && starting) {
+    log::warning("the default ServiceCIDR has other ranges than --service-cluster-ip-range, and keeps them",
+                 {{"ranges", codec::encode_json(*live.get("spec", "cidrs"))}});
+  }
+  if (repair.object) return {replacement(step, *repair.object)};
+  if (repair.not_ready) return {Request::apply(target_of(step).sub("status"), step.status, step.status_manager)};
+  return {};
+}
+
+std::vector<Request> repairs_of(Arena& arena, const bootstrap::Step& step, const Value& live, bool starting) {
   if (!live.has("metadata")) return {};
+  if (step.resource->plural == "servicecidrs") return service_cidr_repairs(arena, step, live, starting);
   if (step.resource->group == kRbacGroup) return role_repairs(arena, step, live);
   std::optional<Value> repaired;
   if (step.resource->group == kFlowGroup) repaired = reconcile_flow(arena, live, step.object);
@@ -166,6 +180,13 @@ bool was_split(const bootstrap::Step& step) {
 }
 
 }  // namespace
+
+// Whether a Service holds this address.
+bool holds(const std::optional<Value>& service, std::string_view ip) {
+  if (!service) return false;
+  const std::span<const Value> ips = service->items_at("spec", "clusterIPs");
+  return std::any_of(ips.begin(), ips.end(), [&](const Value& each) { return each.as_string() == ip; });
+}
 
 // The planned requests. Namespaces are created first, because other objects may be in them. IPAddresses are created
 // last: a Service creates its own IPAddress and cannot use one that is taken; Services of older servers have none.
@@ -234,7 +255,8 @@ void BootstrapObjects::plan_step(Arena& arena, When when, bootstrap::Step& step,
       plan.own_address = live;
       plan.own_address_target = target_of(step);
     }
-    for (Request& repair : repairs_of(arena, step, *live)) plan.repairs.push_back(std::move(repair));
+    for (Request& repair : repairs_of(arena, step, *live, when == When::Starting))
+      plan.repairs.push_back(std::move(repair));
     return;
   }
   if (was_split(step)) {
@@ -250,6 +272,13 @@ void BootstrapObjects::plan_step(Arena& arena, When when, bootstrap::Step& step,
     const std::optional<UnixTime> created = parse_rfc3339(plan.own_address->text_at("metadata", "creationTimestamp"));
     if (!alone_ && created && clock_.now().seconds - created->seconds <= kAddressSeconds) return;
     plan.left_over.push_back(removal(plan.own_address_target, *plan.own_address));
+  }
+  if (is_address) {
+    // The Service may have kept an address of another range.
+    static const types::Resource& services = *types::find_resource("", "v1", "services");
+    const std::string_view ip = step.object.text_at("metadata", "name");
+    const std::optional<Value> service = stored_object(api_, arena, services, "default", "kubernetes").object;
+    if (service && !holds(service, ip)) return;
   }
   const bool is_namespace = step.resource->group.empty() && step.resource->plural == "namespaces";
   (is_namespace ? plan.namespaces : is_address ? plan.addresses : plan.others).push_back(writes_of(step));

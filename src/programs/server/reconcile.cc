@@ -180,4 +180,21 @@ std::optional<Value> reconcile_authentication(Arena& arena, const Value& live, c
   return draft.value();
 }
 
+ServiceCidrRepair reconcile_service_cidr(Arena& arena, const Value& live, const Value& wanted) {
+  const std::span<const Value> now = live.items_at("spec", "cidrs"), flag = wanted.items_at("spec", "cidrs");
+  if (now.size() == 1 && flag.size() == 2 && equal(now[0], flag[0])) {
+    Draft draft(arena, live);
+    draft.root().child("spec").set("cidrs", *wanted.get("spec", "cidrs"));
+    return {.object = draft.value()};
+  }
+  if (!live.text_at("metadata", "deletionTimestamp").empty()) return {};
+  const bool same = std::equal(now.begin(), now.end(), flag.begin(), flag.end(),
+                               [](const Value& a, const Value& b) { return equal(a, b); });
+  if (!same) return {.differs = true};
+  for (const Value& condition : live.items_at("status", "conditions")) {
+    if (condition.text_at("type") == "Ready") return {.not_ready = condition.text_at("status") == "Unknown"};
+  }
+  return {.not_ready = true};
+}
+
 }  // namespace holdfast::server

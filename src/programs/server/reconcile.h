@@ -29,4 +29,13 @@ bool is_kept_flow(const Value& live);
 // ours (pkg/controlplane/controller/clusterauthenticationtrust). nullopt if nothing changes.
 std::optional<Value> reconcile_authentication(Arena& arena, const Value& live, const Value& wanted);
 
+// For the default ServiceCIDR, periodically (pkg/controlplane/controller/defaultservicecidr). Its ranges are not
+// changed to those of the flag, except that the range of a second family is added.
+struct ServiceCidrRepair {
+  std::optional<Value> object;  // To store.
+  bool not_ready = false;       // The Ready condition is missing.
+  bool differs = false;         // It has other ranges than the flag, and keeps them.
+};
+ServiceCidrRepair reconcile_service_cidr(Arena& arena, const Value& live, const Value& wanted);
+
 }  // namespace holdfast::server

@@ -106,6 +106,32 @@ TEST(Reconcile, MergesAuthenticationOfSeveralServers) {
   EXPECT_EQ(united(map("", "nonsense"), map(pem("a"), R"([\"x\"])")), map(pem("a"), R"([\"x\"])"));
 }
 
+TEST(Reconcile, DefaultServiceCidrGetsOnlyASecondFamily) {
+  const auto repaired = [](const std::string& live, const std::string& cidrs) -> std::string {
+    Arena arena;
+    const ServiceCidrRepair repair =
+        reconcile_service_cidr(arena, *codec::decode_json(arena, arena.copy(live)),
+                               *codec::decode_json(arena, arena.copy(R"({"spec":{"cidrs":)" + cidrs + "}}")));
+    if (repair.object) return codec::encode_json(*repair.object);
+    return repair.differs ? "differs" : repair.not_ready ? "not ready" : "";
+  };
+  const auto ready = [](const std::string& status) {
+    return R"(,"status":{"conditions":[{"type":"Ready","status":")" + status + "\"}]}}";
+  };
+  const std::string v4 = R"({"spec":{"cidrs":["10.0.0.0/24"]})",
+                    both = R"({"spec":{"cidrs":["10.0.0.0/24","fd00::/64"]})";
+  EXPECT_EQ(repaired(v4 + ready("True"), R"(["10.0.0.0/24"])"), "");
+  EXPECT_EQ(repaired(v4 + "}", R"(["10.0.0.0/24"])"), "not ready");
+  EXPECT_EQ(repaired(v4 + ready("Unknown"), R"(["10.0.0.0/24"])"), "not ready");
+  EXPECT_EQ(repaired(v4 + ready("False"), R"(["10.0.0.0/24"])"), "");
+  EXPECT_EQ(repaired(v4 + "}", R"(["10.0.0.0/24","fd00::/64"])"), both + "}");
+  EXPECT_EQ(repaired(both + "}", R"(["10.0.0.0/24"])"), "differs");
+  EXPECT_EQ(repaired(v4 + "}", R"(["fd00::/64","10.0.0.0/24"])"), "differs");
+  EXPECT_EQ(repaired(R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"cidrs":["10.0.0.0/24"]}})",
+                     R"(["10.1.0.0/24"])"),
+            "");
+}
+
 TEST(Reconcile, SplitBindingGetsSubjectsOfTheSource) {
   Arena arena;
   Result<Value> wanted = codec::decode_json(

@@ -42,6 +42,7 @@
 #include "server/own_endpoints.h"
 #include "server/pipeline.h"
 #include "server/service_accounts.h"
+#include "server/service_network.h"
 #include "server/service_repair.h"
 #include "server/store_probe.h"
 #include "server/version.h"
@@ -117,22 +118,6 @@ bool is_local_address(const std::string& listen) {
 
 bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-// The first address of a range, used by the kubernetes Service; empty if it is not a valid range.
-std::string first_service_address(const std::string& range) {
-  const std::string base = range.substr(0, range.find('/'));
-  const int prefix = range.find('/') == std::string::npos ? -1 : std::atoi(range.c_str() + range.find('/') + 1);
-  const bool v6 = base.find(':') != std::string::npos;
-  const size_t length = v6 ? 16 : 4;
-  unsigned char bytes[16];
-  if (prefix <= 0 || prefix > static_cast<int>(length * 8 - 2)) return {};
-  if (inet_pton(v6 ? AF_INET6 : AF_INET, base.c_str(), bytes) != 1) return {};
-  for (int bit = prefix; bit < static_cast<int>(length * 8); ++bit) bytes[bit / 8] &= ~(0x80 >> (bit % 8));
-  bytes[length - 1] |= 1;
-  char text[INET6_ADDRSTRLEN];
-  inet_ntop(v6 ? AF_INET6 : AF_INET, bytes, text, sizeof text);
-  return text;
-}
-
 // "30000-32767", "30000+2767" or "30000".
 Result<std::pair<uint16_t, uint16_t>> parse_port_range(const std::string& text) {
   const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
@@ -171,20 +156,26 @@ std::string with_leading_slash(std::string_view prefix) {
   return "/" + std::string(prefix);
 }
 
-// An externally reachable address of this machine: Endpoints must not contain a loopback address. Empty if there is
-// none.
-std::string host_address() {
+// An externally reachable address of this machine and family, "IPv4" or "IPv6": Endpoints must not contain a loopback
+// or link-local address. Empty if there is none.
+std::string host_address(std::string_view family) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return {};
   std::string found;
   for (ifaddrs* i = all; i != nullptr && found.empty(); i = i->ifa_next) {
     const unsigned wanted = IFF_UP | IFF_RUNNING;
-    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) != 0 ||
-        (i->ifa_flags & wanted) != wanted) {
+    const bool v6 = family == "IPv6";
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != (v6 ? AF_INET6 : AF_INET) ||
+        (i->ifa_flags & IFF_LOOPBACK) != 0 || (i->ifa_flags & wanted) != wanted) {
       continue;
     }
-    char text[INET_ADDRSTRLEN];
-    found = inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
+    char text[INET6_ADDRSTRLEN];
+    if (!v6) {
+      found = inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
+      continue;
+    }
+    const in6_addr& address = reinterpret_cast<sockaddr_in6*>(i->ifa_addr)->sin6_addr;
+    if (!IN6_IS_ADDR_LINKLOCAL(&address)) found = inet_ntop(AF_INET6, &address, text, sizeof text);
   }
   freeifaddrs(all);
   return found;
@@ -264,7 +255,8 @@ struct Server::State {
   std::string pki_dir;
   auth::PkiOptions pki_options;
   std::pair<uint16_t, uint16_t> node_ports;  // First and last.
-  std::string advertised;                    // Address in the Endpoints of the kubernetes Service.
+  ServiceNetwork service_network;
+  std::string advertised;  // Address in the Endpoints of the kubernetes Service.
   std::string kubeconfig_path;
   bool first_start = false;
   std::atomic<CredentialsRef> credentials;  // Never null after the first load.
@@ -825,13 +817,14 @@ void Server::State::make_api() {
                                    .embedded_store = options.etcd_servers.empty(),
                                    .event_ttl = options.event_ttl,
                                    .allow_privileged = options.allow_privileged,
+                                   .service_ip_families = service_network.families,
                                    .server_address = address.substr(address.find("//") + 2),
                                    .watch_cache = options.watch_cache,
                                    .yielding_field_managers = {options.yielding_field_managers.begin(),
                                                                options.yielding_field_managers.end()},
                                    .min_watch_timeout = options.min_request_timeout},
                       .runtime_config = options.runtime_config,
-                      .service_cluster_ip_range = options.service_cluster_ip_range,
+                      .service_cluster_ip_ranges = service_network.cidrs,
                       .node_port_first = node_ports.first,
                       .node_port_last = node_ports.second,
                       .admission_plugins = admission_plugins,
@@ -876,11 +869,12 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
     block_on(loops->at(0), service_repair->run());
     service_repair->start();
   }
-  bootstrap::Options first{.service_cidr = options.service_cluster_ip_range,
-                           .service_ip = first_service_address(options.service_cluster_ip_range),
+  bootstrap::Options first{.service_cidrs = service_network.cidrs,
+                           .service_ip = service_network.kubernetes_ip,
                            .advertise_address = advertised,
                            .secure_port = net->port(),
-                           .own_endpoints = options.etcd_servers.empty() && options.endpoint_reconciler_type != "none",
+                           .own_endpoints = options.etcd_servers.empty() && !advertised.empty() &&
+                                            options.endpoint_reconciler_type != "none",
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names,
@@ -1058,17 +1052,18 @@ Result<Unit> Server::State::choose_addresses() {
   if (!options.advertise_address.empty() && !is_ip_address(options.advertise_address)) {
     return bad_request("--advertise-address \"" + options.advertise_address + "\" is not an IP address");
   }
-  const std::string service_address = first_service_address(options.service_cluster_ip_range);
-  if (service_address.empty()) {
-    return bad_request("--service-cluster-ip-range \"" + options.service_cluster_ip_range +
-                       "\" is not a range such as 10.0.0.0/24");
-  }
+  Result<ServiceNetwork> network = parse_service_network(options.service_cluster_ip_range);
+  if (!network) return network.take_error();
+  service_network = std::move(*network);
   advertised = options.advertise_address.empty() ? host_of(options.listen) : options.advertise_address;
   if (is_any(advertised) || advertised == "localhost" || advertised.starts_with("127.") || advertised == "::1") {
-    advertised = host_address();
+    advertised = host_address(service_network.families.front());
+  }
+  if (options.endpoint_reconciler_type != "none") {
+    if (Result<Unit> same = check_advertised_family(service_network, advertised); !same) return same;
   }
   // Addresses for the serving certificate. An invalid listen address is reported when listening.
-  for (const std::string& address : {host_of(options.listen), advertised, service_address}) {
+  for (const std::string& address : {host_of(options.listen), advertised, service_network.kubernetes_ip}) {
     if (is_ip_address(address) && !is_any(address) && address != "127.0.0.1" && address != "::1") {
       pki_options.addresses.push_back(address);
     }

@@ -77,7 +77,7 @@ struct Options {
   bool service_account_extend_token_expiration = true;
   std::chrono::seconds service_account_max_token_expiration{0};  // 0 for Kubernetes' own limit only.
 
-  std::string service_cluster_ip_range = "10.0.0.0/24";
+  std::string service_cluster_ip_range = "10.0.0.0/24";  // Or two: see service_network.h.
   bool allow_privileged = true;
   std::chrono::seconds event_ttl{3600};
   bool watch_cache = true;                       // When false, reads behave as in Kubernetes without a watch cache.

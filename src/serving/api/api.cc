@@ -241,7 +241,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
       rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(registry) : nullptr),
       authorizer(rbac == nullptr ? *deps.authorizer : *rbac),
       ownership(*deps.metrics, registry, *deps.pool),
-      pools({.cidr = options.service_cluster_ip_range,
+      pools({.cidrs = options.service_cluster_ip_ranges,
              .first_port = options.node_port_first,
              .last_port = options.node_port_last,
              .port_ledger = options.settings.embedded_store

@@ -38,7 +38,7 @@ struct Options {
   call::Settings settings;
   discovery::RuntimeConfig runtime_config;  // Selects the built-in resources to serve.
 
-  std::string service_cluster_ip_range = "10.0.0.0/24";
+  std::vector<std::string> service_cluster_ip_ranges = {"10.0.0.0/24"};  // Of different families, the default first.
   uint16_t node_port_first = 30000, node_port_last = 32767;
 
   // Enabled admission plugins; validated with admission::check_plugin_choice.

@@ -118,5 +118,141 @@ TEST_F(ServicesTest, NothingIsAllocatedWhileTheStoreIsDown) {
             201);
 }
 
+Options with_ranges(std::vector<std::string> ranges) {
+  Options options;
+  options.settings.service_ip_families.clear();
+  for (const std::string& range : ranges) {
+    options.settings.service_ip_families.push_back(range.find(':') == std::string::npos ? "IPv4" : "IPv6");
+  }
+  options.service_cluster_ip_ranges = std::move(ranges);
+  return options;
+}
+
+// Each runs on one server with a ledger and on one without.
+class FamiliesTest : public ::testing::TestWithParam<bool> {
+ protected:
+  Options options(std::vector<std::string> ranges) const {
+    Options chosen = with_ranges(std::move(ranges));
+    chosen.settings.embedded_store = GetParam();
+    return chosen;
+  }
+  static Answer create(InProcess& server, const std::string& name, const std::string& spec) {
+    return server.call("POST", kServices,
+                       R"({"metadata":{"name":")" + name + R"("},"spec":{"ports":[{"port":80}])" + spec + "}}");
+  }
+  static std::string text(const Answer& answer, std::string_view key) {
+    const Value* found = answer.json.get("spec", key);
+    return found == nullptr ? "" : codec::encode_json(*found);
+  }
+  static size_t addresses(InProcess& server) { return server.call("GET", kAddresses).json.items_at("items").size(); }
+  // Until the allocator has seen the changed ServiceCIDRs.
+  static void settle(InProcess& server) {
+    cache::Cache& ranges = *server.api().cache_of("networking.k8s.io", "servicecidrs");
+    ASSERT_TRUE(block_on(server.loop(), ranges.consistent(server.loop())).ok());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, FamiliesTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Embedded" : "Shared"; });
+
+TEST_P(FamiliesTest, Ipv6IsTheDefaultFamilyOfAnIpv6Range) {
+  InProcess server(options({"2001:db8:1::/64"}));
+  const Answer made = create(server, "a", "");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(text(made, "ipFamilies"), R"(["IPv6"])");
+  EXPECT_EQ(made.json.text_at("spec", "clusterIP").substr(0, 11), "2001:db8:1:");
+}
+
+TEST_P(FamiliesTest, SecondFamilyIsAddedAndReleased) {
+  InProcess server(options({"10.0.0.0/24", "2001:db8:1::/112"}));
+  const Answer made = create(server, "a", R"(,"clusterIP":"10.0.0.9")");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(text(made, "clusterIPs"), R"(["10.0.0.9"])");
+  const std::string path = kServices + "/a";
+  const Answer both =
+      server.call("PATCH", path, R"({"spec":{"ipFamilyPolicy":"RequireDualStack"}})", "application/merge-patch+json");
+  ASSERT_EQ(both.status, 200) << both.body;
+  EXPECT_EQ(text(both, "ipFamilies"), R"(["IPv4","IPv6"])");
+  EXPECT_EQ(text(both, "clusterIPs").substr(0, 25), R"(["10.0.0.9","2001:db8:1::)");
+  EXPECT_EQ(addresses(server), 2u);
+  const Answer one =
+      server.call("PATCH", path, R"({"spec":{"ipFamilyPolicy":"SingleStack"}})", "application/merge-patch+json");
+  ASSERT_EQ(one.status, 200) << one.body;
+  EXPECT_EQ(text(one, "clusterIPs"), R"(["10.0.0.9"])");
+  EXPECT_EQ(addresses(server), 1u);
+  ASSERT_EQ(server.call("DELETE", path).status, 200);
+  EXPECT_EQ(addresses(server), 0u);
+}
+
+TEST_P(FamiliesTest, AddressesAreCanonicalWhereTheyAreCompared) {
+  InProcess server(options({"2001:db8:1::/112"}));
+  const Answer made = create(server, "a", R"(,"clusterIP":"2001:DB8:1::0:8")");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(text(made, "clusterIP"), R"("2001:DB8:1::0:8")");
+  EXPECT_EQ(server.call("GET", kAddresses + "/2001:db8:1::8").status, 200);
+  const Answer taken = create(server, "b", R"(,"clusterIP":"2001:db8:1::8")");
+  EXPECT_EQ(taken.status, 422) << taken.body;
+  ASSERT_EQ(server.call("DELETE", kServices + "/a").status, 200);
+  EXPECT_EQ(addresses(server), 0u);
+  EXPECT_EQ(create(server, "b", R"(,"clusterIP":"2001:db8:1::8")").status, 201);
+}
+
+TEST_P(FamiliesTest, AddressesOutsideOfTheRangesAreRefused) {
+  InProcess server(options({"10.0.0.0/24", "2001:db8:1::/112"}));
+  for (const std::string ip : {"10.0.1.1", "10.0.0.0", "10.0.0.255", "2001:db8:1::", "2001:db8:2::1"}) {
+    const Answer refused = create(server, "a", R"(,"clusterIP":")" + ip + "\"");
+    EXPECT_EQ(refused.status, 422) << refused.body;
+    EXPECT_EQ(refused.message(), "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"" + ip +
+                                     "\"]: failed to allocate IP " + ip +
+                                     ": the provided network does not match the current range");
+  }
+  EXPECT_EQ(addresses(server), 0u);
+  // Neither address is kept if one of them cannot be allocated.
+  const Answer second = create(
+      server, "a", R"(,"clusterIP":"10.0.0.9","clusterIPs":["10.0.0.9","fd00::1"],"ipFamilyPolicy":"PreferDualStack")");
+  EXPECT_EQ(second.status, 422) << second.body;
+  EXPECT_EQ(addresses(server), 0u);
+  EXPECT_EQ(create(server, "a", R"(,"clusterIP":"10.0.0.9")").status, 201);
+}
+
+TEST_P(FamiliesTest, DryRunShowsTheNetworkAddress) {
+  InProcess server(options({"10.0.0.0/24", "2001:db8:1::/112"}));
+  const std::string body =
+      R"({"metadata":{"name":"a"},"spec":{"ports":[{"port":80}],"ipFamilyPolicy":"PreferDualStack"}})";
+  const Answer made = server.call("POST", kServices + "?dryRun=All", body);
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(text(made, "clusterIPs"), R"(["10.0.0.0","2001:db8:1::"])");
+  EXPECT_EQ(addresses(server), 0u);
+}
+
+TEST_P(FamiliesTest, FurtherServiceCidrsAreUsedWhenTheFirstIsFull) {
+  InProcess server(options({"10.0.0.0/29"}));
+  for (int i = 0; i < 6; ++i) ASSERT_EQ(create(server, "s" + std::to_string(i), "").status, 201);
+  const Answer full = create(server, "full", "");
+  EXPECT_EQ(full.status, 500);
+  EXPECT_EQ(full.message(),
+            "Internal error occurred: failed to allocate a serviceIP for Service \"full\": range is full");
+  const std::string cidrs = "/apis/networking.k8s.io/v1/servicecidrs";
+  const auto add = [&](const std::string& name, const std::string& range) {
+    EXPECT_EQ(
+        server.call("POST", cidrs, R"({"metadata":{"name":")" + name + R"("},"spec":{"cidrs":[")" + range + "\"]}}")
+            .status,
+        201);
+  };
+  add("more", "10.9.0.0/24");
+  settle(server);
+  const Answer made = create(server, "more", "");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(made.json.text_at("spec", "clusterIP").substr(0, 7), "10.9.0.");
+  // One that is not ready is not used.
+  const Answer held = server.call(
+      "PATCH", cidrs + "/more/status",
+      R"({"status":{"conditions":[{"type":"Ready","status":"False","reason":"Terminating","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}})",
+      "application/merge-patch+json");
+  ASSERT_EQ(held.status, 200) << held.body;
+  settle(server);
+  EXPECT_EQ(create(server, "none", "").status, 500);
+  EXPECT_EQ(create(server, "none", R"(,"clusterIP":"10.9.0.200")").status, 422);
+}
+
 }  // namespace
 }  // namespace holdfast::api::testing

@@ -4,6 +4,7 @@
 
 #include "base/api_error.h"
 #include "base/hash.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "codec/codec.h"
@@ -146,7 +147,9 @@ Task<Result<Unit>> IpObjects::repair(resource::Storage& services, Executor& exec
     Result<Value> service = services.codec().tree(arena, *body);
     if (!service) co_return corrupt_object(services.key(entry->key()), service.error().message);
     for (const std::string_view ip : kinds::claims_of_delete(*service).released_ips) {
-      held.by_ip[std::string(ip)].push_back({std::string(entry->namespace_name()), std::string(entry->name())});
+      const std::optional<IpAddress> address = IpAddress::parse(ip);
+      held.by_ip[address ? address->text() : std::string(ip)].push_back(
+          {std::string(entry->namespace_name()), std::string(entry->name())});
     }
   }
   co_await repair_services(held, *objects, executor);

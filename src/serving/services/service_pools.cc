@@ -1,9 +1,6 @@
 #include "services/service_pools.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cassert>
 
 #include "base/api_error.h"
 #include "base/log.h"
@@ -15,24 +12,29 @@ namespace {
 // Attempts fail when another repair or a change of the ledger intervenes; the next repair is only minutes away.
 constexpr int kRepairAttempts = 10;
 
-uint32_t address_of(std::string_view text) {
-  in_addr address{};
-  const std::string copy(text);
-  return inet_pton(AF_INET, copy.c_str(), &address) == 1 ? ntohl(address.s_addr) : 0;
+// IPAddresses have canonical names; a Service keeps the text that its client chose.
+std::string canonical(std::string_view ip) {
+  const std::optional<IpAddress> address = IpAddress::parse(ip);
+  return address ? address->text() : std::string(ip);
 }
 
-std::string text_of(uint32_t address) {
-  char text[INET_ADDRSTRLEN];
-  const in_addr in{htonl(address)};
-  return inet_ntop(AF_INET, &in, text, sizeof text);
+std::vector<std::string> canonical(std::span<const std::string_view> ips) {
+  std::vector<std::string> all;
+  all.reserve(ips.size());
+  for (const std::string_view ip : ips) all.push_back(canonical(ip));
+  return all;
+}
+
+const IpRange* first_of(const ServiceRanges::List& ranges, std::string_view family) {
+  for (const IpRange& range : ranges) {
+    if (range.family() == family) return &range;
+  }
+  return nullptr;
 }
 
 IpObjects::Service owner_of(const Value& service) {
   return {std::string(service.text_at("metadata", "namespace")), std::string(service.text_at("metadata", "name"))};
 }
-
-// Size of the lower band of the range, reserved for explicitly requested IPs as in Kubernetes.
-uint32_t static_band(uint32_t count) { return std::min(std::max(16u, count / 16), 256u); }
 
 }  // namespace
 
@@ -57,20 +59,14 @@ void ServiceLease::forget() {
 }
 
 ServicePools::ServicePools(Options options, const resource::Registry& registry, const Clock& clock)
-    : cidr_(std::move(options.cidr)),
+    : ranges_(options.cidrs, registry),
       services_(*registry.snapshot()->storage_of("", "services")),
       ip_objects_(registry, clock),
       ledger_(options.port_ledger.empty()
                   ? nullptr
                   : std::make_unique<PortLedger>(services_.store(), std::move(options.port_ledger), options.first_port,
                                                  options.last_port)),
-      ports_(options.first_port, options.last_port) {
-  const size_t slash = cidr_.find('/');
-  assert(slash != std::string::npos);
-  const int bits = std::clamp(std::atoi(cidr_.c_str() + slash + 1), 8, 30);
-  count_ = 1u << (32 - bits);
-  base_ = address_of(std::string_view(cidr_).substr(0, slash)) & ~(count_ - 1);
-}
+      ports_(options.first_port, options.last_port) {}
 
 Result<Unit> ServicePools::load() {
   if (loaded_ && unread_.empty()) return Unit{};
@@ -89,7 +85,7 @@ Result<Unit> ServicePools::load() {
     Result<Value> service = services_.codec().tree(arena, *body);
     if (!service) return corrupt_object(services_.key(entry->key()), service.error().message);
     const kinds::ServiceClaims held = kinds::claims_of_delete(*service);
-    for (const std::string_view ip : held.released_ips) ips_.emplace(ip);
+    for (const std::string_view ip : held.released_ips) ips_.insert(canonical(ip));
     for (const int32_t port : held.released_ports) ports_.add(port);
   }
   return Unit{};
@@ -107,91 +103,115 @@ bool ServicePools::is_taken(const std::string& ip) const {
   return objects && IpObjects::has(*objects, ip);
 }
 
-bool ServicePools::in_range(std::string_view ip) const {
-  const uint32_t address = address_of(ip);
-  return address > base_ && address - base_ < count_ - 1;
+IpRange::Search ServicePools::search(const IpRange& range) {
+  const std::lock_guard lock(mutex_);
+  return range.search(address_random_);
 }
 
-uint32_t ServicePools::first_candidate() {
-  const uint32_t band = static_band(count_);
-  const uint32_t upper = count_ - 2 > band ? count_ - 2 - band : 0;
-  return upper > 0 ? band + random_() % upper : 0;
+Result<bool> ServicePools::take_without_allocating(ServiceAllocation& taking, const ServiceRanges::List& ranges,
+                                                   size_t claim) {
+  const kinds::ServiceClaims::Ip& wanted = taking.claims.ips[claim];
+  if (!wanted.wanted.empty()) {
+    const std::optional<IpAddress> address = IpAddress::parse(wanted.wanted);
+    const bool known = address && std::any_of(ranges.begin(), ranges.end(),
+                                              [&](const IpRange& range) { return range.contains(*address); });
+    if (!known) {
+      const IpRange* first = first_of(ranges, wanted.family);
+      // Upstream's message is another one for a dry run.
+      if (!taking.dry_run || first == nullptr) {
+        return kinds::ip_refused(taking.service, taking.claims, claim,
+                                 "the provided network does not match the current range");
+      }
+      return kinds::ip_refused(taking.service, taking.claims, claim,
+                               "the provided IP (" + canonical(wanted.wanted) +
+                                   ") is not in the valid range. The range of valid IPs is " + first->network().text());
+    }
+    if (taking.dry_run) taking.ips.emplace_back(wanted.wanted);
+    return taking.dry_run;
+  }
+  if (!taking.dry_run) return false;
+  const IpRange* range = first_of(ranges, wanted.family);
+  if (range == nullptr) return kinds::ip_refused(taking.service, taking.claims, claim, "range is full");
+  taking.ips.push_back(range->network().address.text());
+  return true;
 }
 
-std::string ServicePools::candidate(uint32_t start, uint32_t step) const {
-  return text_of(base_ + 1 + (start + step) % (count_ - 2));
-}
-
-Result<Unit> ServicePools::take_local_ips(ServiceAllocation& taking) {
+Result<Unit> ServicePools::take_local_ips(ServiceAllocation& taking, const ServiceRanges::List& ranges) {
   const std::lock_guard lock(mutex_);
   if (Result<Unit> loaded = load(); !loaded) return loaded;
   for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
-    std::string ip(taking.claims.ips[i].wanted);
-    if (!ip.empty()) {
-      if (!in_range(ip)) return kinds::ip_refused(taking.service, taking.claims, i, not_in_range());
-      if (!taking.dry_run && is_taken(ip)) {
+    Result<bool> done = take_without_allocating(taking, ranges, i);
+    if (!done) return done.take_error();
+    if (*done) continue;
+    const kinds::ServiceClaims::Ip& claim = taking.claims.ips[i];
+    std::string ip;
+    if (!claim.wanted.empty()) {
+      ip = canonical(claim.wanted);
+      if (is_taken(ip)) {
         return kinds::ip_refused(taking.service, taking.claims, i, "provided IP is already allocated");
       }
     } else {
-      const uint32_t start = first_candidate();
-      for (uint32_t step = 0; step < count_ - 2 && ip.empty(); ++step) {
-        std::string next = candidate(start, step);
-        if (!is_taken(next)) ip = std::move(next);
+      for (const IpRange& range : ranges) {
+        if (range.family() != claim.family || !ip.empty()) continue;
+        IpRange::Search free = range.search(address_random_);
+        for (std::optional<IpAddress> next = free.next(); next && ip.empty(); next = free.next()) {
+          std::string text = next->text();
+          if (!is_taken(text)) ip = std::move(text);
+        }
       }
       if (ip.empty()) return kinds::ip_refused(taking.service, taking.claims, i, "range is full");
     }
-    if (!taking.dry_run) {
-      ips_.insert(ip);
-      taking.lease.ips_.push_back({ip, Revision{}});
-    }
-    taking.ips.push_back(std::move(ip));
+    ips_.insert(ip);
+    taking.lease.ips_.push_back({ip, Revision{}});
+    taking.ips.push_back(claim.wanted.empty() ? std::move(ip) : std::string(claim.wanted));
   }
   return Unit{};
 }
 
-Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(ServiceAllocation& taking) {
+Task<Result<std::optional<std::string>>> ServicePools::take_any_shared_ip(ServiceAllocation& taking, Ranges ranges,
+                                                                          std::string_view family) {
   Result<cache::Snapshot> objects = ip_objects_.snapshot();
   if (!objects) co_return objects.take_error();
-  uint32_t start = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    start = first_candidate();
-  }
-  for (uint32_t step = 0; step < count_ - 2; ++step) {
-    const std::string ip = candidate(start, step);
-    if (IpObjects::has(*objects, ip)) continue;
-    if (taking.dry_run) co_return std::optional(ip);
-    Result<std::optional<Revision>> claimed = co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
-    if (!claimed) co_return claimed.take_error();
-    // Otherwise another request or server was faster.
-    if (*claimed) {
-      taking.lease.ips_.push_back({ip, **claimed});
-      co_return std::optional(ip);
+  for (const IpRange& range : *ranges) {
+    if (range.family() != family) continue;
+    IpRange::Search free = search(range);
+    while (const std::optional<IpAddress> next = free.next()) {
+      const std::string ip = next->text();
+      if (IpObjects::has(*objects, ip)) continue;
+      Result<std::optional<Revision>> claimed =
+          co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
+      if (!claimed) co_return claimed.take_error();
+      // Otherwise another request or server was faster.
+      if (*claimed) {
+        taking.lease.ips_.push_back({ip, **claimed});
+        co_return std::optional(ip);
+      }
     }
   }
   co_return std::optional<std::string>();
 }
 
-Task<Result<Unit>> ServicePools::take_shared_ips(ServiceAllocation& taking) {
+Task<Result<Unit>> ServicePools::take_shared_ips(ServiceAllocation& taking, Ranges ranges) {
   for (size_t i = 0; i < taking.claims.ips.size(); ++i) {
-    std::string ip(taking.claims.ips[i].wanted);
-    if (ip.empty()) {
-      Result<std::optional<std::string>> any = co_await take_any_shared_ip(taking);
+    Result<bool> done = take_without_allocating(taking, *ranges, i);
+    if (!done) co_return done.take_error();
+    if (*done) continue;
+    const kinds::ServiceClaims::Ip& claim = taking.claims.ips[i];
+    if (claim.wanted.empty()) {
+      Result<std::optional<std::string>> any = co_await take_any_shared_ip(taking, ranges, claim.family);
       if (!any) co_return any.take_error();
       if (!*any) co_return kinds::ip_refused(taking.service, taking.claims, i, "range is full");
-      ip = std::move(**any);
-    } else if (!in_range(ip)) {
-      co_return kinds::ip_refused(taking.service, taking.claims, i, not_in_range());
-    } else if (!taking.dry_run) {
-      Result<std::optional<Revision>> claimed =
-          co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
-      if (!claimed) co_return claimed.take_error();
-      if (!*claimed) {
-        co_return kinds::ip_refused(taking.service, taking.claims, i, "provided IP is already allocated");
-      }
-      taking.lease.ips_.push_back({ip, **claimed});
+      taking.ips.push_back(std::move(**any));
+      continue;
     }
-    taking.ips.push_back(std::move(ip));
+    const std::string ip = canonical(claim.wanted);
+    Result<std::optional<Revision>> claimed = co_await ip_objects_.claim(ip, owner_of(taking.service), taking.executor);
+    if (!claimed) co_return claimed.take_error();
+    if (!*claimed) {
+      co_return kinds::ip_refused(taking.service, taking.claims, i, "provided IP is already allocated");
+    }
+    taking.lease.ips_.push_back({ip, **claimed});
+    taking.ips.emplace_back(claim.wanted);
   }
   co_return Unit{};
 }
@@ -240,11 +260,18 @@ Task<Result<ServiceLease>> ServicePools::take(kinds::Context& context, Draft::No
   ServiceAllocation taking{.service = service.value(), .claims = claims, .dry_run = dry_run, .executor = executor};
   if (!dry_run) {
     taking.lease.pools_ = this;
-    taking.lease.released_ips_.assign(claims.released_ips.begin(), claims.released_ips.end());
+    taking.lease.released_ips_ = canonical(claims.released_ips);
     taking.lease.released_ports_ = claims.released_ports;
   }
   Result<Unit> taken = Unit{};
-  if (!claims.ips.empty()) taken = shared() ? co_await take_shared_ips(taking) : take_local_ips(taking);
+  if (!claims.ips.empty()) {
+    Result<Ranges> ranges = ranges_.current();
+    if (!ranges) {
+      taken = ranges.take_error();
+    } else {
+      taken = shared() ? co_await take_shared_ips(taking, *ranges) : take_local_ips(taking, **ranges);
+    }
+  }
   if (taken && !claims.ports.empty()) taken = co_await take_ports_of(taking);
   if (!taken) {
     co_await give_back(std::move(taking.lease), executor);
@@ -283,6 +310,20 @@ Task<void> ServicePools::keep(ServiceLease lease, Value service, Executor& execu
   }
   co_await release_ports(std::move(lease.released_ports_), executor);
   co_await ip_objects_.release(std::move(lease.released_ips_), owner_of(service), executor);
+  if (shared()) co_await claim_missing(service, taken, executor);
+}
+
+Task<void> ServicePools::claim_missing(Value service, std::span<const ServiceLease::Address> taken,
+                                       Executor& executor) {
+  const kinds::ServiceClaims held = kinds::claims_of_delete(service);
+  Result<cache::Snapshot> objects = ip_objects_.snapshot();
+  if (!objects) co_return;
+  for (const std::string& ip : canonical(held.released_ips)) {
+    const bool just_taken =
+        std::any_of(taken.begin(), taken.end(), [&](const ServiceLease::Address& own) { return own.ip == ip; });
+    // If the object was created after this snapshot, it stays as it is. After an error, the next repair creates it.
+    if (!just_taken && !IpObjects::has(*objects, ip)) (void)co_await ip_objects_.claim(ip, owner_of(service), executor);
+  }
 }
 
 Task<void> ServicePools::give_back(ServiceLease lease, Executor& executor) {
@@ -295,12 +336,13 @@ Task<void> ServicePools::give_back(ServiceLease lease, Executor& executor) {
 
 Task<void> ServicePools::release(Value service, Executor& executor) {
   const kinds::ServiceClaims held = kinds::claims_of_delete(service);
+  const std::vector<std::string> ips = canonical(held.released_ips);
   if (!shared()) {
     const std::lock_guard lock(mutex_);
-    for (const std::string_view ip : held.released_ips) ips_.erase(std::string(ip));
+    for (const std::string& ip : ips) ips_.erase(ip);
   }
   co_await release_ports(held.released_ports, executor);
-  co_await ip_objects_.release({held.released_ips.begin(), held.released_ips.end()}, owner_of(service), executor);
+  co_await ip_objects_.release(ips, owner_of(service), executor);
 }
 
 Task<void> ServicePools::release_ports(std::vector<int32_t> ports, Executor& executor) {

@@ -35,6 +35,7 @@
 #include "services/ip_objects.h"
 #include "services/port_bitmap.h"
 #include "services/port_ledger.h"
+#include "services/service_ranges.h"
 
 namespace holdfast::services {
 
@@ -69,7 +70,8 @@ class ServiceLease {
 class ServicePools {
  public:
   struct Options {
-    std::string cidr;  // IPv4.
+    // Ranges of --service-cluster-ip-range; further ones are those of ServiceCIDRs (see ServiceRanges).
+    std::vector<std::string> cidrs;
     int32_t first_port = 0, last_port = 0;
     // Key of the node port ledger. Empty if this server is the only one on its store.
     std::string port_ledger = {};
@@ -78,8 +80,8 @@ class ServicePools {
   ServicePools(Options options, const resource::Registry& registry, const Clock& clock);
 
   // Allocates for the service, whose name and namespace are set, and fills in the allocated values. Call before
-  // prepare. Like upstream, a dry run allocates nothing and does not check whether an IP is free. These tasks resume on
-  // `executor`.
+  // prepare. Like upstream, a dry run allocates nothing, does not check whether an IP is free, and shows the network's
+  // address as the IP that would be chosen. These tasks resume on `executor`.
   Task<Result<ServiceLease>> lease_create(kinds::Context& context, Draft::Node service, bool dry_run,
                                           Executor& executor);
   Task<Result<ServiceLease>> lease_update(kinds::Context& context, Draft::Node service, const Value& old, bool dry_run,
@@ -113,10 +115,18 @@ class ServicePools {
   };
   Task<Result<ServiceLease>> take(kinds::Context& context, Draft::Node service, const kinds::ServiceClaims& claims,
                                   bool dry_run, Executor& executor);
-  Result<Unit> take_local_ips(ServiceAllocation& taking);
-  Task<Result<Unit>> take_shared_ips(ServiceAllocation& taking);
+  using Ranges = std::shared_ptr<const ServiceRanges::List>;
+  // Checks the range of the IP that was requested, if any, and does what a dry run does. True if there is nothing left
+  // to allocate.
+  Result<bool> take_without_allocating(ServiceAllocation& taking, const ServiceRanges::List& ranges, size_t claim);
+  Result<Unit> take_local_ips(ServiceAllocation& taking, const ServiceRanges::List& ranges);
+  Task<Result<Unit>> take_shared_ips(ServiceAllocation& taking, Ranges ranges);
   // Allocates any IP; nullopt if none is left.
-  Task<Result<std::optional<std::string>>> take_any_shared_ip(ServiceAllocation& taking);
+  Task<Result<std::optional<std::string>>> take_any_shared_ip(ServiceAllocation& taking, Ranges ranges,
+                                                              std::string_view family);
+  IpRange::Search search(const IpRange& range);
+  // Creates the missing IPAddresses of a stored Service: it may be older than they are.
+  Task<void> claim_missing(Value service, std::span<const ServiceLease::Address> taken, Executor& executor);
   Task<Result<Unit>> take_ports_of(ServiceAllocation& taking);
   Result<AllocatedPorts> take_local_ports(std::span<const int32_t> wanted, bool dry_run);
   Task<Result<AllocatedPorts>> take_shared_ports(std::vector<int32_t> wanted, bool dry_run, Executor& executor);
@@ -130,16 +140,8 @@ class ServicePools {
   // The error for Services that could not be decoded by load(): their node ports are unknown.
   std::optional<Error> unknown_ports() const;
   bool is_taken(const std::string& ip) const;
-  bool in_range(std::string_view ip) const;
-  std::string not_in_range() const {
-    return "provided IP is not in the valid range. The range of valid IPs is " + cidr_;
-  }
-  // Where to start searching for a free IP, and the IP that many steps further on.
-  uint32_t first_candidate();
-  std::string candidate(uint32_t start, uint32_t step) const;
 
-  const std::string cidr_;
-  uint32_t base_ = 0, count_ = 0;  // IP range, including network and broadcast addresses.
+  ServiceRanges ranges_;
   resource::Storage& services_;
   IpObjects ip_objects_;
   const std::unique_ptr<PortLedger> ledger_;  // Null if this server is the only one.
@@ -147,10 +149,11 @@ class ServicePools {
   std::mutex mutex_;  // Guards the members below.
   bool loaded_ = false;
   std::vector<std::string> unread_;               // Keys of Services that could not be decoded.
-  std::unordered_set<std::string, KeyHash> ips_;  // Only used without a ledger.
+  std::unordered_set<std::string, KeyHash> ips_;  // In canonical form. Only used without a ledger.
   PortBitmap ports_;                              // Same.
   LeakedPorts leaked_;
   std::mt19937 random_{std::random_device{}()};
+  std::mt19937_64 address_random_{std::random_device{}()};
 };
 
 }  // namespace holdfast::services
