@@ -11,14 +11,21 @@
 #include "controllers/policy_status.h"
 #include "controllers/quota_controller.h"
 #include "controllers/role_aggregation.h"
+#include "controllers/service_cidrs.h"
 
 namespace holdfast::controllers {
 namespace {
 
-constexpr std::string_view kNames[] = {
-    "namespace",         "serviceaccount",       "root-ca-certificate-publisher",
-    "garbage-collector", "resourcequota",        "clusterrole-aggregation-controller",
-    "lease-cleanup",     "serviceaccount-token", "validatingadmissionpolicy-status-controller"};
+constexpr std::string_view kNames[] = {"namespace",
+                                       "serviceaccount",
+                                       "root-ca-certificate-publisher",
+                                       "garbage-collector",
+                                       "resourcequota",
+                                       "clusterrole-aggregation-controller",
+                                       "lease-cleanup",
+                                       "serviceaccount-token",
+                                       "validatingadmissionpolicy-status-controller",
+                                       "service-cidr-controller"};
 
 // Follows kube-controller-manager's IsControllerEnabled (controller-manager/app/helper.go).
 bool runs(const std::vector<std::string>& chosen, std::string_view name) {
@@ -59,6 +66,7 @@ struct Controllers::State {
   std::unique_ptr<QuotaController> quotas;
   std::unique_ptr<LeaseCleaner> leases;
   std::unique_ptr<PolicyStatus> policies;
+  std::unique_ptr<ServiceCidrs> cidrs;
   std::unique_ptr<FlowStatus> flows;  // Never null.
   std::unique_ptr<AccountTokens> tokens;
 };
@@ -92,6 +100,9 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
   if (wanted("validatingadmissionpolicy-status-controller")) {
     state_->policies = std::make_unique<PolicyStatus>(api, loop, state_->calls, state_->pause);
   }
+  if (wanted("service-cidr-controller")) {
+    state_->cidrs = std::make_unique<ServiceCidrs>(api, loop, clock, state_->calls, state_->pause);
+  }
   state_->flows = std::make_unique<FlowStatus>(api, loop, clock, state_->calls);
   if (wanted("resourcequota")) {
     state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->pause);
@@ -107,6 +118,7 @@ void Controllers::start() {
   if (state_->quotas) state_->quotas->start();
   if (state_->leases) state_->leases->start();
   if (state_->policies) state_->policies->start();
+  if (state_->cidrs) state_->cidrs->start();
   if (state_->tokens) state_->tokens->start();
   state_->flows->start();
 }
@@ -118,6 +130,7 @@ Task<void> Controllers::close(Executor& executor) {
   if (state_->quotas) co_await state_->quotas->close(executor);
   if (state_->leases) co_await state_->leases->close(executor);
   if (state_->policies) co_await state_->policies->close(executor);
+  if (state_->cidrs) co_await state_->cidrs->close(executor);
   if (state_->tokens) co_await state_->tokens->close(executor);
   co_await state_->flows->close(executor);
 }
