@@ -33,8 +33,10 @@ EXEMPT = {
     "limit core/v1.PodCertificateProjection.maxExpirationSeconds": "the server drops these volumes",
     "limit meta/v1.Condition.type": "each part has a limit of its own",
 }
-# The names that errors use for some fields: those of Kubernetes' internal types.
-INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookConversion.clientConfig": "webhookClientConfig"}
+# The names that errors use for some fields: those of Kubernetes' internal types, or of the wrong field, as in Kubernetes.
+INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookConversion.clientConfig": "webhookClientConfig",
+                  "admissionregistration/v1.ServiceReference.namespace": "name", "admissionregistration/v1.ServiceReference.name": "namespace",
+                  "apiextensions/v1.ServiceReference.namespace": "name", "apiextensions/v1.ServiceReference.name": "namespace"}
 
 
 class Place:

@@ -34,6 +34,14 @@ ELSEWHERE = set("""
     paramKind failurePolicy runtimeClassName priorityClassName volumeAttributesClassName spec.nodeName emptyDir fieldManager fsGroup replicas user""".split())
 
 
+FILLERS = set("a an the of in for to and or is are be it that this one its as by on at with whether".split())
+
+
+def stems_of(text):
+    """The words of a text or a name, without the s of the plural."""
+    return {word.lower().removesuffix("s") for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", text)}
+
+
 def words_of(name):
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)}
 
@@ -95,6 +103,14 @@ class Texts(unittest.TestCase):
                 self.assertTrue(thing.description.endswith("."))
                 self.assertEqual(thing.description.count("`") % 2, 0)
                 self.assertNotRegex(thing.description, r"  |\bthe the\b|\ba a\b|\bof of\b|\bis is\b|\bto to\b|\(s\)|\bTODO\b")
+
+    def test_none_merely_repeats_a_name(self):
+        for what, thing in DESCRIBED:
+            if what.startswith("column ") or what.endswith("List"):
+                continue  # "A list of pods." says it all.
+            repeated = stems_of(" ".join(what.rsplit("/", 1)[-1].split(".")[1:]))
+            with self.subTest(what):
+                self.assertTrue(stems_of(thing.description) - repeated - FILLERS, thing.description)
 
     def test_unrelated_fields_have_different_texts(self):
         by_text = collections.defaultdict(list)
