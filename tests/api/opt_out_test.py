@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """opt_out_test.py HOLDFAST: clients that opt out of managedFields, or request them in binary form, in every supported way."""
-import base64, json, sys, threading
+import base64, json, os, sys, tempfile, threading
 
 from serve import Server, check, finish, run_parts
 from widgets import WIDGETS
@@ -191,11 +191,29 @@ def discoverable(server):
     path = "/api/v1/namespaces/{namespace}/configmaps/{name}"
     media = " ".join(v3["paths"][path]["get"]["responses"]["200"]["content"])
     produces = " ".join(v2["paths"][path]["get"]["produces"])
-    check("drop=metadata.managedFields" in media, "OpenAPI v3 lists the parameter")
-    check("drop=metadata.managedFields" in produces, "OpenAPI v2 lists the parameter")
+    check(all(type + DROPPED in media for type in FORMATS), f"OpenAPI v3 lists the parameter for each encoding: {media}")
+    check(all(type + DROPPED in produces for type in FORMATS), f"OpenAPI v2 lists the parameter for each encoding: {produces}")
+    check("cbor-seq;drop" not in json.dumps(v3) and "stream=watch;drop" not in json.dumps(v3), "no stream is listed with it")
+    custom = server.json("GET", "/openapi/v3/apis/example.com/v1")["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets"]["get"]
+    check(all(server.request("GET", WIDGETS, accept=type)[0] == 200 for type in custom["responses"]["200"]["content"] if "drop=" in type), "custom resources are served in each type that is listed with it")
     _, _, metrics = server.request("GET", "/metrics")
     lines = [l for l in metrics.decode().splitlines() if l.startswith("holdfast_managed_fields_opt_out_total{")]
     check(any('verb="LIST"' in l or 'verb="list"' in l for l in lines) and any("json" in l for l in lines), f"opt-outs are counted: {lines[:3]}")
+
+
+def audit():
+    """What is recorded does not depend on what the client wants to receive."""
+    with tempfile.TemporaryDirectory() as folder:
+        policy, log = os.path.join(folder, "policy.yaml"), os.path.join(folder, "audit.log")
+        with open(policy, "w") as file:
+            file.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse, resources: [{group: '', resources: [configmaps]}]}]\n")
+        with Server(sys.argv[1], flags=(f"--audit-policy-file={policy}", f"--audit-log-path={log}")) as server:
+            _, _, sent = server.request("POST", CONFIGMAPS, configmap("recorded"), accept="application/json" + DROPPED)
+            server.request("GET", CONFIGMAPS + "/recorded", accept="application/json" + DROPPED)
+        with open(log) as file:
+            events = [json.loads(line) for line in file if '"name":"recorded"' in line]
+        check(b"managedFields" not in sent and len(events) == 2, f"two requests that opt out: {sent[:100]} {len(events)}")
+        check(all(event["responseObject"]["metadata"].get("managedFields") for event in events), f"their recorded responses have managedFields: {events}")
 
 
 def gates_off_and_on_again(server):
@@ -239,4 +257,5 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, (given, every_verb, subresources, forms, query_parameter, what_counts, watches, binary_form, read_stripped_write_back, discoverable,
                            gates_off_and_on_again, any_field))
+    audit()
     finish()

@@ -73,6 +73,16 @@ TEST_F(OpenApiTest, ManagedFieldsOptOutIsListedWhileItsGateIsOn) {
   const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
   EXPECT_THAT(v3_document(source(off), "api/v1"), Not(HasSubstr("drop=")));
   EXPECT_THAT(v2_document(source(off)), Not(HasSubstr("drop=")));
+  EXPECT_THAT(v2_document(source(off)), Not(HasSubstr("showManagedFields")));
+}
+
+TEST_F(OpenApiTest, OptOutIsListedLeanlyAndOnlyWhereItWorks) {
+  EXPECT_THAT(v2_document(source()), Not(HasSubstr("stream=watch;drop=")));
+  EXPECT_THAT(v2_document(source()), Not(HasSubstr("application/cbor-seq;drop=")));
+  const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false);
+  const auto size = [](const std::string& document) { return static_cast<double>(document.size()); };
+  EXPECT_LT(size(v3_document(source(), "api/v1")), 1.2 * size(v3_document(source(off), "api/v1")));
+  EXPECT_LT(size(v2_document(source())), 1.1 * size(v2_document(source(off))));
 }
 
 TEST_F(OpenApiTest, CborIsListedWhileItsGateIsOn) {

@@ -69,7 +69,7 @@ std::string group_tag(std::string_view group) {
   return tag;
 }
 
-// Media types of bodies that contain objects, including those with opt-out parameters while that gate is on.
+// Media types of bodies that contain objects.
 std::vector<std::string> object_media(const Source& source, bool custom, bool streams) {
   const bool cbor = source.gates.on(Gate::CBORServingAndStorage);
   std::vector<std::string> media = {"application/json", "application/yaml"};
@@ -80,21 +80,6 @@ std::vector<std::string> object_media(const Source& source, bool custom, bool st
       media.emplace_back("application/json;stream=watch");
       media.emplace_back("application/vnd.kubernetes.protobuf;stream=watch");
       if (cbor) media.emplace_back("application/cbor-seq");
-    }
-  }
-  if (source.gates.on(Gate::ManagedFieldsOptOut)) {
-    std::vector<std::string> served = media;
-    if (custom) {
-      // Kubernetes does not list these for custom resources, though it serves them.
-      if (cbor) served.emplace_back("application/cbor");
-      if (streams) served.emplace_back("application/json;stream=watch");
-      if (streams && cbor) served.emplace_back("application/cbor-seq");
-    }
-    for (const std::string& type : served) {
-      media.push_back(type + ";drop=metadata.managedFields");
-      media.push_back(type + ";mf=none");
-      media.push_back(type + ";mf=v1");
-      if (source.gates.on(Gate::FieldsV2)) media.push_back(type + ";mf=v2");
     }
   }
   return media;
@@ -159,8 +144,15 @@ struct Builder {
   static void append(std::vector<Parameter>& to, const std::vector<Parameter>& from) {
     to.insert(to.end(), from.begin(), from.end());
   }
-  void add_opt_out_parameter(Operation& op) const {
-    if (source.gates.on(Gate::ManagedFieldsOptOut)) op.parameters.push_back({"showManagedFields", "query", "boolean"});
+  // How to leave managedFields out. Listed only where objects are read, and not for streams: with all variants for
+  // every media type, documents were twice as large.
+  void add_opt_out(Operation& op) const {
+    if (!source.gates.on(Gate::ManagedFieldsOptOut)) return;
+    op.parameters.push_back({"showManagedFields", "query", "boolean"});
+    std::vector<std::string> media = object_media(source, custom, false);
+    // Kubernetes does not list this for custom resources, though it serves it.
+    if (custom && source.gates.on(Gate::CBORServingAndStorage)) media.emplace_back("application/cbor");
+    for (const std::string& type : media) op.produces.push_back(type + ";drop=metadata.managedFields");
   }
 
   std::vector<std::string> patch_media() const {
@@ -176,7 +168,7 @@ struct Builder {
     Operation op = start("get", id("read", tail), "get", kind, "Reads " + what + ".");
     op.responses = {{200, schema}, {401, {}}};
     if (custom) op.parameters.push_back({"resourceVersion", "query", "string"});
-    add_opt_out_parameter(op);
+    add_opt_out(op);
     add(path, std::move(op), true);
   }
   void put(const std::string& path, const std::string& tail, const SchemaRef& schema, const KindName& kind,
@@ -219,8 +211,8 @@ struct Builder {
     if (has_verb("list")) {
       Operation op = start("get", id("list", scope() + kind), "list", own_kind(), "Lists or watches " + what + ".");
       append(op.parameters, list_parameters());
-      add_opt_out_parameter(op);
       op.produces = object_media(source, custom, true);
+      add_opt_out(op);
       op.responses = {{200, list_schema()}, {401, {}}};
       if (resource.namespaced) {
         Operation all = op;
