@@ -3,9 +3,11 @@
 //
 // The model represents an object as a flat list of paths with their values, and an owner as a set of paths. It uses one
 // schema with every kind of node, so that paths, parents and defaults are a table. The object has two versions in which
-// some fields have different names, and writes that no manager is told of, as by admission, change it in between.
+// some fields have different names; two of its fields are aliases, which the server keeps in step; and writes that no
+// manager is told of, as by admission, change it in between.
 //
-// HOLDFAST_SEQUENCES=100000 runs that many sequences instead of a few hundred; HOLDFAST_SEED=7 starts at seed 7.
+// `./dev markers` runs 100,000 sequences instead of a few hundred; HOLDFAST_SEQUENCES and HOLDFAST_SEED (the first
+// seed) choose others.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include <set>
 
 #include "codec/json.h"
+#include "ownership/merge_type.h"
 #include "ownership/ownership.h"
 #include "ownership/unset.h"
 #include "schema/schema.h"
@@ -26,6 +29,8 @@ constexpr std::string_view kSchema = R"({"type":"object","properties":{
   "s":{"type":"string"},
   "d":{"type":"string","default":"0"},
   "e":{"type":"integer","default":1},
+  "p":{"type":"string"},
+  "q":{"type":"string"},
   "m":{"type":"object","additionalProperties":{"type":"string"}},
   "st":{"type":"object","properties":{"a":{"type":"string"},"in":{"type":"object","properties":{"x":{"type":"string"},"z":{"type":"string"}}}}},
   "k":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
@@ -61,6 +66,8 @@ const std::vector<Node>& nodes() {
       {".s", NodeKind::Leaf},
       {".d", NodeKind::Leaf, "0"},
       {".e", NodeKind::Leaf, "1"},
+      {".p", NodeKind::Leaf},
+      {".q", NodeKind::Leaf},
       {".m", NodeKind::Struct},
       {".m.a", NodeKind::Key},
       {".m.b", NodeKind::Key},
@@ -107,6 +114,11 @@ bool is_below(const Path& path, const Path& root) {
   return path.size() > root.size() && path.starts_with(root) && (path[root.size()] == '.' || path[root.size()] == '[');
 }
 bool at_or_below(const Path& path, const Path& root) { return path == root || is_below(path, root); }
+// Two fields that the server keeps in step, like serviceAccountName and serviceAccount of a Pod.
+const std::pair<Path, Path> kAliases = {".p", ".q"};
+Path alias_of(const Path& path) {
+  return path == kAliases.first ? kAliases.second : path == kAliases.second ? kAliases.first : Path();
+}
 Path parent_of(const Path& path) { return path.substr(0, path.find_last_of(".[")); }
 
 // What one manager applies: values and unset paths.
@@ -139,6 +151,26 @@ struct Model {
       object[node.standard] = "0";
       for (Path at = parent_of(node.standard); at_or_below(at, node.path); at = parent_of(at)) object[at] = "{}";
     }
+  }
+
+  // What the server does after every write: whichever alias is absent is set from the other, and the first one counts.
+  static void keep_in_step(Object& object) {
+    const auto& [one, other] = kAliases;
+    const auto first = object.find(one), second = object.find(other);
+    if (first != object.end()) {
+      object[other] = first->second;
+    } else if (second != object.end()) {
+      object[one] = second->second;
+    }
+  }
+
+  // Unsetting a field unsets its alias as well, unless the configuration sets that.
+  static Configuration with_aliases(Configuration config) {
+    for (const Path& path : std::set<Path>(config.unset)) {
+      const Path alias = alias_of(path);
+      if (!alias.empty() && !config.set.contains(alias)) config.unset.insert(alias);
+    }
+    return config;
   }
 
   static bool any_at_or_below(const Paths& paths, const Path& root) {
@@ -219,7 +251,8 @@ struct Model {
 
   // Returns the conflicts as "manager path". Without conflicts, or with force, the model becomes the state after the
   // apply. `gate` is that of markers.
-  std::set<std::string> apply(const std::string& who, const Configuration& config, bool force, bool gate) {
+  std::set<std::string> apply(const std::string& who, const Configuration& sent, bool force, bool gate) {
+    const Configuration config = with_aliases(sent);
     Object next = object;
     refused = false;
     for (const auto& [path, value] : config.set) {
@@ -289,6 +322,7 @@ struct Model {
     if (!conflicts.empty() && !force) return conflicts;
     object = next;
     add_defaults(object);
+    keep_in_step(object);
     owners = others;
     owners[who] = mine;
     std::erase_if(owners, [](const auto& entry) { return entry.second.empty(); });
@@ -357,6 +391,17 @@ class Two {
   explicit Two(uint32_t seed) : dice_(seed) {
     schema_ = schema::Schema::build(*codec::decode_json(arena_, kSchema), false);
     renamed_schema_ = schema::Schema::build(renamed_schema(), false);
+    // Schemas cannot declare aliases, which only built-in types have.
+    for (const bool second : {false, true}) {
+      roots_[second] = types_.of((second ? renamed_schema_ : schema_)->root());
+      fields_[second].assign(roots_[second].fields.begin(), roots_[second].fields.end());
+      for (MergeField& field : fields_[second]) {
+        field.alias = arena_.copy(alias_of("." + std::string(field.name)));
+        if (!field.alias.empty()) field.alias.remove_prefix(1);
+      }
+      roots_[second].fields = fields_[second];
+      roots_[second].has_aliases = true;
+    }
     for (const bool second : {false, true}) {
       for (const bool gate : {false, true}) managers_[second][gate] = make(second, gate);
     }
@@ -376,8 +421,9 @@ class Two {
       const Configuration config = random_configuration(gate);
       const bool force = below(2) == 0, second = below(4) == 0;
       step(who, config, force, second, gate);
-      // The same request again changes nothing.
-      if (below(3) == 0) {
+      // The same request again changes nothing. If it sets one alias and unsets the other, the server puts that back,
+      // and the request unsets it each time.
+      if (below(3) == 0 && !contradicts_itself(config)) {
         const Model before = model_;
         step(who, config, force, second, gate);
         if (!testing::Test::HasFailure()) {
@@ -389,6 +435,16 @@ class Two {
   }
 
  private:
+  // Whether it asks for aliases that differ.
+  static bool contradicts_itself(const Configuration& config) {
+    const auto said = [&](const Path& path) {
+      const auto set = config.set.find(path);
+      return set != config.set.end() ? set->second : Path(config.unset.contains(path) ? "unset" : "");
+    };
+    const Path one = said(kAliases.first), other = said(kAliases.second);
+    return !one.empty() && !other.empty() && one != other;
+  }
+
   static constexpr std::string_view kVersions[] = {"e.com/v1", "e.com/v2"};
 
   size_t below(size_t n) { return dice_() % n; }
@@ -398,8 +454,9 @@ class Two {
     options.api_version = kVersions[second];
     options.kind = "W";
     options.unset_markers = gate;
-    options.versions.push_back({std::string(kVersions[0]), &types_.of(schema_->root())});
-    options.versions.push_back({std::string(kVersions[1]), &types_.of(renamed_schema_->root())});
+    for (const bool version : {false, true}) {
+      options.versions.push_back({std::string(kVersions[version]), &roots_[version]});
+    }
     options.convert = [](Arena& arena, const Value& object, std::string_view, std::string_view to) {
       return Result<Value>(convert(arena, object, to == kVersions[1]));
     };
@@ -476,7 +533,16 @@ class Two {
       model_.object[node.path] = element ? node.path.substr(node.path.find('[') + 1, 1) : node.path == ".e" ? "2" : "1";
     }
     Model::add_defaults(model_.object);
+    Model::keep_in_step(model_.object);
     live_ = object_of(model_.object);
+  }
+
+  Value keep_in_step(const Value& object) {
+    const std::string_view one = std::string_view(kAliases.first).substr(1);
+    const std::string_view other = std::string_view(kAliases.second).substr(1);
+    if (const Value* first = object.find(one)) return with_member(arena_, object, other, *first);
+    if (const Value* second = object.find(other)) return with_member(arena_, object, one, *second);
+    return object;
   }
 
   static bool holds_null(const Value& v) {
@@ -593,7 +659,7 @@ class Two {
         return;
       }
       const Value next = second ? convert(arena_, result->object, false) : result->object;
-      live_ = schema::apply_defaults(arena_, schema_->root(), next);
+      live_ = keep_in_step(schema::apply_defaults(arena_, schema_->root(), next));
       managed_ = result->managed;
     } else {
       ASSERT_FALSE(result.ok()) << "no conflict\nwith " << before;
@@ -664,6 +730,8 @@ class Two {
   std::mt19937 dice_;
   std::shared_ptr<const schema::Schema> schema_, renamed_schema_;
   MergeTypes types_;
+  MergeType roots_[2];  // By version.
+  std::vector<MergeField> fields_[2];
   std::unique_ptr<FieldManager> managers_[2][2];  // By version and gate.
   std::optional<Value> live_;                     // In v1.
   Managed managed_;
