@@ -7,7 +7,6 @@ MEMORY_ORDER = ["kube-apiserver", "nothing", "read-path omission", "zstd", "Fiel
 SHAPES = {"pods": "pods (500 of each app)", "mixed pods": "pods of many different apps", "custom": "custom resources of 5 KB with the same 160 owned fields",
           "mixed": "custom resources of 9 KB, each with its own 300 of 1,000 owned fields"}
 # The plan assumes objects of 5 KB; its target for events is meaningful only for those.
-PLAN_SHAPE = "custom"
 PLAN_OBJECTS = 100_000
 
 
@@ -145,7 +144,9 @@ def targets(report):
         owned = row["high_ownership_mb"] * scale
         lines.append([f"{PLAN_OBJECTS:,} {title}: resident memory{projected}", mb(rss), "5 GB", passed(rss, 5000)])
         lines.append([f"{PLAN_OBJECTS:,} {title}: managedFields{projected}", mb(owned), "300 MB", passed(owned, 300)])
-        verdict = passed(row["event_drop_bytes"], 3000) if shape == PLAN_SHAPE else f"larger objects: {bytes_text(row['event_bytes'])} with them"
+        verdict = passed(row["event_drop_bytes"], 3000)
+        if verdict != "pass":  # The object itself is larger: no treatment of ownership can meet the target.
+            verdict += f", {bytes_text(row['event_bytes'])} with them"
         lines.append([f"{title}: event without managedFields", bytes_text(row["event_drop_bytes"]), "3 KB", verdict])
         lines.append([f"{title}: apply p99, 32 clients", time_text(row["apply_p99_us"]), "60 ms", passed(row["apply_p99_us"], 60_000)])
     sizes = sorted((row for row in growth.rows if row["server"] == "holdfast" and "failed" not in row), key=lambda row: row["objects"])
