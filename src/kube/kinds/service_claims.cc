@@ -200,7 +200,8 @@ void claim_health_port(const Value& service, ServiceClaims& claims) {
       {static_cast<int32_t>(service.int_at_or(0, "spec", "healthCheckNodePort")), "spec.healthCheckNodePort", {}});
 }
 
-// Allocated values that a client omitted keep their value.
+// Allocated values that a client omitted keep their value, except node ports of a Service that no longer asks for any:
+// omitting one gives it back.
 void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
   Draft::Node spec = service.child("spec");
   const Value& before = sub(old, "spec");
@@ -208,7 +209,7 @@ void take_allocated(Arena& arena, Draft::Node service, const Value& old) {
     if (spec.value().text_at("clusterIP").empty()) restore(spec, before, "clusterIP");
     if (is_empty(spec.value(), "clusterIPs")) restore(spec, before, "clusterIPs");
   }
-  if (needs_node_port(old) && needs_node_port(service.value())) {
+  if (allocates_node_ports(old) && allocates_node_ports(service.value())) {
     const std::vector<int32_t> sent_now = node_ports(service.value());
     const std::unordered_set<int32_t> sent(sent_now.begin(), sent_now.end());
     std::unordered_map<std::string_view, int64_t, KeyHash> by_name;

@@ -104,6 +104,29 @@ TEST_F(ServicesTest, RepairFreesUnusedPortsAfterSeveralRuns) {
   EXPECT_EQ(create("b", R"("type":"NodePort","ports":[{"port":80,"nodePort":30007}])").status, 201);
 }
 
+TEST_F(ServicesTest, OmittedNodePortIsGivenBackOnceNoneAreAllocated) {
+  const Answer made =
+      create("a", R"("type":"LoadBalancer","ports":[)"
+                  R"({"name":"x","port":80,"nodePort":30007},{"name":"y","port":81,"nodePort":30008}])");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const std::string path = kServices + "/a", merge = "application/merge-patch+json";
+  // While node ports are allocated, an omitted one stays.
+  const std::string one = R"("ports":[{"name":"x","port":80},{"name":"y","port":81,"nodePort":30008}])";
+  const Answer kept = server.call("PATCH", path, "{\"spec\":{" + one + "}}", merge);
+  ASSERT_EQ(kept.status, 200) << kept.body;
+  EXPECT_EQ(kept.json.items_at("spec", "ports")[0].int_at_or(0, "nodePort"), 30007);
+  // Switching allocation off releases nothing by itself.
+  const Answer off = server.call("PATCH", path, R"({"spec":{"allocateLoadBalancerNodePorts":false}})", merge);
+  ASSERT_EQ(off.status, 200) << off.body;
+  EXPECT_EQ(off.json.items_at("spec", "ports")[0].int_at_or(0, "nodePort"), 30007);
+  const Answer given = server.call("PATCH", path, "{\"spec\":{" + one + "}}", merge);
+  ASSERT_EQ(given.status, 200) << given.body;
+  EXPECT_FALSE(given.json.items_at("spec", "ports")[0].has("nodePort"));
+  EXPECT_EQ(given.json.items_at("spec", "ports")[1].int_at_or(0, "nodePort"), 30008);
+  EXPECT_EQ(create("b", R"("type":"NodePort","ports":[{"port":80,"nodePort":30007}])").status, 201);
+  EXPECT_EQ(create("c", R"("type":"NodePort","ports":[{"port":80,"nodePort":30008}])").status, 422);
+}
+
 TEST_F(ServicesTest, NothingIsAllocatedWhileTheStoreIsDown) {
   ASSERT_EQ(create("a", R"("type":"NodePort","ports":[{"port":80}])").status, 201);
   server.with_store([](store::MemoryStore& store) {
