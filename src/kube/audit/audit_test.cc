@@ -63,6 +63,20 @@ TEST(AuditTest, TheFirstMatchingRuleDecides) {
   EXPECT_TRUE(policy->wanted(on(ann, "get", "prod", "pods")).omits_managed_fields);
 }
 
+TEST(AuditTest, AStarIsEveryGroup) {
+  const Result<Policy> policy = Policy::parse(
+      "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Request, resources: [{group: '*', resources: "
+      "[deployments]}]}]}",
+      "policy.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  const auth::UserInfo ann{.name = "ann"};
+  for (const std::string_view group : {"", "apps", "example.com"}) {
+    const auth::Attributes on_group{&ann, "get", {.group = group, .resource = "deployments", .ns = "x"}};
+    EXPECT_EQ(policy->wanted(on_group).level, Level::Request) << group;
+  }
+  EXPECT_EQ(policy->wanted(on(ann, "get", "x", "pods")).level, Level::None);
+}
+
 TEST(AuditTest, ParseErrorsNameTheFileAndField) {
   struct Case {
     const char *text, *why;

@@ -105,7 +105,7 @@ bool Policy::Rule::matches(const auth::Attributes& a) const {
     std::string full(a.resource);
     if (!a.subresource.empty()) full += "/" + std::string(a.subresource);
     for (const Resources& one : resources) {
-      if (one.group != a.group) continue;
+      if (one.group != a.group && one.group != "*") continue;
       if (one.resources.empty()) return true;
       if (!one.names.empty() && !has(one.names, a.name)) continue;
       for (const std::string& resource : one.resources) {
