@@ -232,7 +232,7 @@ struct Checker {
     const bool speaks_of_text = type.shape == Shape::String || type.shape == Shape::Any;
     if (speaks_of_text && !type.format.empty() && !has_format(type.format, value)) {
       std::string shown(type.format);
-      errors.invalid(place(at), value, in_body(at) + "must be of type " + shown + ": " + go_quote(value));
+      errors.type_invalid(place(at), value, in_body(at) + "must be of type " + shown + ": " + go_quote(value));
     }
   }
 
@@ -470,15 +470,51 @@ const Value* at_path(const Value& object, const std::vector<std::string>& path) 
   return here;
 }
 
+// What Kubernetes' accessors say about a value that they cannot return (NestedInt64, NestedString of
+// unstructured/helpers.go); empty if they can, or if there is none.
+std::string accessor_error(const Value& object, const std::vector<std::string>& path, bool wants_text) {
+  const Value* here = &object;
+  std::string text;
+  const auto error = [&](std::string_view wanted) {
+    return text + " accessor error: " + codec::go_text(*here) + " is of the type " +
+           std::string(codec::go_type(*here)) + ", expected " + std::string(wanted);
+  };
+  for (const std::string& key : path) {
+    if (here->is_null()) return "";
+    text += "." + key;
+    if (!here->is_map()) return error("map[string]interface{}");
+    here = here->find(key);
+    if (here == nullptr) return "";
+  }
+  if (wants_text ? here->is_string() : here->is_int()) return "";
+  return error(wants_text ? "string" : "int64");
+}
+
 void check_replicas(const Value& object, const std::vector<std::string>& path, const std::string& text,
                     FieldErrors& errors) {
+  const Path at(text);
+  if (const std::string problem = accessor_error(object, path, false); !problem.empty()) {
+    errors.invalid(at, 0, problem);
+    return;
+  }
   const Value* replicas = at_path(object, path);
   if (replicas == nullptr || !replicas->is_int()) return;
-  const Path at(text);
   if (replicas->as_int() < 0)
     errors.invalid(at, replicas->as_int(), "should be a non-negative integer");
   else if (replicas->as_int() > 2147483647)
     errors.invalid(at, replicas->as_int(), "should be less than or equal to 2147483647");
+}
+
+void check_scale_spec(const Value& object, const ScalePaths& scale, FieldErrors& errors) {
+  check_replicas(object, scale.spec_replicas, scale.spec_replicas_text, errors);
+}
+
+void check_scale_status(const Value& object, const ScalePaths& scale, FieldErrors& errors) {
+  check_replicas(object, scale.status_replicas, scale.status_replicas_text, errors);
+  if (scale.label_selector_text.empty()) return;
+  if (const std::string problem = accessor_error(object, scale.label_selector, true); !problem.empty()) {
+    errors.invalid(Path(scale.label_selector_text), "", problem);
+  }
 }
 
 // Objects that already had duplicates may keep them.
@@ -536,8 +572,8 @@ Result<Unit> validate_object(const Version& version, const Value& object, const 
   const Type& root = version.schema->root();
   validate_value(root, object, old, nullptr, errors);
   if (version.scale) {
-    check_replicas(object, version.scale->spec_replicas, version.scale->spec_replicas_text, errors);
-    check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+    check_scale_spec(object, *version.scale, errors);
+    check_scale_status(object, *version.scale, errors);
   }
   Embedded{errors}.check(root, object, nullptr);
   check_new_duplicates(root, object, old, errors);
@@ -558,8 +594,7 @@ Result<Unit> validate_object_status(const Version& version, const Value& object,
     const Path at("status");
     validate_value(*field->type, *status, old.find("status"), &at, errors);
   }
-  if (version.scale)
-    check_replicas(object, version.scale->status_replicas, version.scale->status_replicas_text, errors);
+  if (version.scale) check_scale_status(object, *version.scale, errors);
   check_new_duplicates(version.schema->root(), object, &old, errors);
   run_rules(version, object, &old, errors);
   if (!errors.empty()) return invalid(version, object, errors);
