@@ -92,6 +92,36 @@ def scales(server):
         check(server.json("GET", path)["spec"]["replicas"] == replicas, f"{path} has {replicas} replicas")
 
 
+def values_of_the_wrong_type(server):
+    """What the schema says, and what follows from it: the reasons of format errors, and replicas that cannot be read."""
+    spec = {"spec": {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "replicas": {"x-kubernetes-int-or-string": True},
+                                                      "selector": {"x-kubernetes-preserve-unknown-fields": True}}}, "status": ANY}
+    scaled = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".spec.selector"}}
+    server.json("POST", CRDS, definition("odds", "Odd", versions=[version("v1", storage=True, properties=spec, subresources=scaled)]), want=201)
+    odds = ROOT + "/namespaces/default/odds"
+    def causes(**given):
+        return [(cause["reason"], cause["field"], cause["message"]) for cause in server.json("POST", odds, thing("Odd", "o", **given), want=422)["details"]["causes"]]
+    check(causes(day="x") == [("FieldValueTypeInvalid", "spec.day", 'Invalid value: "x": spec.day in body must be of type date: "x"')], causes(day="x"))
+    want = 'Invalid value: 0: .spec.replicas accessor error: many is of the type string, expected int64'
+    check(causes(replicas="many") == [("FieldValueInvalid", ".spec.replicas", want)], causes(replicas="many"))
+    want = 'Invalid value: "": .spec.selector accessor error: map[a:[1 x]] is of the type map[string]interface {}, expected string'
+    check(causes(selector={"a": [1, "x"]}) == [("FieldValueInvalid", ".spec.selector", want)], causes(selector={"a": [1, "x"]}))
+    server.json("POST", odds, thing("Odd", "o", replicas=2, selector="a=b", day="2026-01-02"), want=201)
+
+
+def exported_objects_are_restored(server):
+    """The times of an object are the server's: others in an update are ignored."""
+    live = server.json("GET", PLAINS + "/a")
+    for method, content_type in (("PUT", JSON), ("PATCH", MERGE)):
+        body = {**live, "metadata": {"name": "a", "creationTimestamp": "2020-01-02T03:04:05Z"}}
+        if method == "PUT":
+            body["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        restored = server.json(method, PLAINS + "/a", body, content_type=content_type, want=200)
+        check(restored["metadata"]["creationTimestamp"] == live["metadata"]["creationTimestamp"], restored["metadata"])
+    code, _, data = server.request("GET", PLAINS + "/a", accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+    check(code == 500 and json.loads(data)["message"] == "content is not a list", f"{code} {data[:200]}")
+
+
 def defaults_of_each_version(server):
     """Requests get the defaults of their version, stored objects those of the stored version, conversions none."""
     text = {"type": "string"}
@@ -345,7 +375,7 @@ def replicas_below_an_index(server):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (setup, paths_and_verbs, scales, defaults_of_each_version, fields_to_select_by_are_of_a_version,
+        run_parts(server, (setup, paths_and_verbs, scales, values_of_the_wrong_type, exported_objects_are_restored, defaults_of_each_version, fields_to_select_by_are_of_a_version,
                            finalizers_are_warned_about, conditions_of_definitions, ownership_outlives_its_version,
                            findings_are_listed_by_place, resources_inside_resources, old_mistakes_are_forgiven,
                            watches_end_with_their_definition, built_in_groups_are_not_extended,

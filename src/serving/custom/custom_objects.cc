@@ -163,7 +163,13 @@ class CustomRules final : public resource::ObjectRules {
     Draft::Node metadata = next.child("metadata");
     for (std::string_view key : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
       const Value* before = old.get("metadata", key);
-      if (before != nullptr) metadata.set_default(key, *before);
+      if (before == nullptr) continue;
+      // Like kube-apiserver, ignores what a client wrote there (an exported object that is restored, for example).
+      if (key == "creationTimestamp" || key == "deletionTimestamp") {
+        metadata.set(key, *before);
+      } else {
+        metadata.set_default(key, *before);
+      }
     }
     const int64_t generation = old.int_at_or(1, "metadata", "generation");
     const bool changed = !same_but_metadata(next.value(), old, !version_.has_status);

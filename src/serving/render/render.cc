@@ -244,6 +244,8 @@ Result<std::string> render_tree(const View& view, Arena& arena, const Value& tre
       shown_type = &partial_metadata_type();
       break;
     case request::Form::PartialMetadataList:
+      // In Kubernetes, a custom object has the interface of a list, and then no items.
+      if (view.served->custom) return Error{Reason::Unknown, "content is not a list"};
       return Error{
           Reason::NotAcceptable,
           "you requested PartialObjectMetadataList, but the requested object is not a list (" + go_struct(type) + ")"};
