@@ -247,6 +247,19 @@ def pages_have_their_types(server):
             check((b"Available representations: application/json" if path == "/version" else b"only the following media types are accepted") in data, f"{path}: {data}")
 
 
+def groups_are_not_described_in_cbor(server):
+    """Only versions of built-in groups are."""
+    for path, want in (("/api", 406), ("/apis", 406), ("/apis/apps", 406), ("/apis/apps/v1", 200), ("/api/v1", 200)):
+        code, headers, data = server.request("GET", path, accept="application/cbor")
+        kind = headers["Content-Type"]
+        check((code, kind) == (want, "application/cbor" if want == 200 else "application/json"), f"{path}: {code} {kind} {data[:200]}")
+        if want == 406:
+            check(json.loads(data)["message"] == "only the following media types are accepted: application/json, application/yaml, "
+                  "application/vnd.kubernetes.protobuf", f"{path}: {data[:200]}")
+        code, headers, _ = server.request("GET", path, accept="application/cbor, application/json")
+        check((code, headers["Content-Type"]) == (200, "application/cbor" if want == 200 else "application/json"), f"{path}: {code} {headers}")
+
+
 def debugging_pages_are_objects_on_request(server):
     for path, kind in (("/statusz", "Statusz"), ("/flagz", "Flagz")):
         for version in ("v1beta1", "v1alpha1"):
@@ -486,7 +499,7 @@ if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
         run_parts(server, [a_patch_cannot_make_an_object_another_kind, options_of_lists_are_refused_in_order,
                            an_address_has_an_object_while_a_service_holds_it, deleting_a_job_warns_about_its_pods,
-                           responses_match_rows, objects_of_other_versions_begin_with_their_kind, pages_have_their_types, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
+                           responses_match_rows, objects_of_other_versions_begin_with_their_kind, pages_have_their_types, groups_are_not_described_in_cbor, debugging_pages_are_objects_on_request, flow_schemas_are_printed_in_their_order, bytes_are_bytes_in_cbor, a_head_has_no_subresource,
                            bookmarks_carry_an_empty_object, a_custom_kind_is_published_as_its_schema_reads, claims_and_devices,
                            objects_that_are_too_large, watches_over_websockets, a_restart_repairs_roles, a_restart_brings_the_own_service_back])
     finish()

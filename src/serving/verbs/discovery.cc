@@ -44,12 +44,11 @@ struct DiscoveryForm {
   bool aggregated = false;
   request::Format format = request::Format::Json;
 };
-Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate) {
+Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate, bool may_be_cbor) {
   const request::NegotiationInput input = call::negotiation_input(call.request, call.query);
   if (input.accept.empty()) return DiscoveryForm{};
   std::span<const request::Format> formats = request::served_formats(call.settings.gates);
-  // The aggregated endpoints do not support CBOR.
-  if (may_aggregate && formats.back() == request::Format::Cbor) formats = formats.first(formats.size() - 1);
+  if (!may_be_cbor && formats.back() == request::Format::Cbor) formats = formats.first(formats.size() - 1);
   for (const request::AcceptClause& clause : request::parse_accept(input.accept)) {
     for (const request::Format format : formats) {
       const std::string_view type = media_type(format);
@@ -74,6 +73,16 @@ void respond_document(call::Call& call, const DiscoveryForm& form, const Value& 
   Result<std::string> body = render::encode_response(document, type, form.format, pretty);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)), media_type(form.format));
+}
+
+// In JSON, whatever the client accepts: it may be a format that these paths do not have.
+void respond_not_acceptable(call::Call& call, const Error& error) {
+  static const types::Type& type = *types::find_type("meta/v1.Status");
+  const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query), call.settings.gates).pretty;
+  Result<std::string> body =
+      render::encode_response(render::status_of(call.arena, error), &type, request::Format::Json, pretty);
+  if (!body) return respond_error(call, body.error());
+  respond(call, render::http_code(error), net::Body(std::move(*body)), media_type(request::Format::Json));
 }
 
 void respond_aggregated(call::Call& call, const aggregate::Aggregation& aggregation, const DiscoveryForm& form,
@@ -119,8 +128,11 @@ Task<void> serve_discovery(call::Call& call, const Parts& parts) {
   const bool any_method = path.root == "apis" && path.version.empty() && path.group != "apiregistration.k8s.io";
   const bool wrong_method = call.request.method != "GET" && !any_method;
   if (wrong_method && path.version.empty()) co_return respond_error(call, render::route_method_not_allowed());
-  Result<DiscoveryForm> form = discovery_form(call, is_root);
-  if (!form) co_return respond_error(call, form.error());
+  // As in Kubernetes, only versions of built-in groups are described in CBOR.
+  const bool may_be_cbor =
+      !path.version.empty() && (path.root == "api" || call.registry->serves_builtin_group(path.group));
+  Result<DiscoveryForm> form = discovery_form(call, is_root, may_be_cbor);
+  if (!form) co_return respond_not_acceptable(call, form.error());
   const discovery::Resources resources = call.registry->resources();
   if (form->aggregated) {
     co_return respond_aggregated(call, parts.aggregation, *form,
