@@ -15,7 +15,6 @@ namespace {
 enum class Support : uint8_t {
   Here,       // Implemented by a Plugin of this module.
   Elsewhere,  // Implemented by another module, which checks whether it is disabled.
-  Always,     // Part of a kind's validation; cannot be disabled.
   Inert,      // No effect in Kubernetes either: its kinds or feature gates are off.
   Unsupported,
 };
@@ -63,9 +62,9 @@ constexpr Known kKnown[] = {
     {"DenyServiceExternalIPs", Support::Here, kOff, &kDenyServiceExternalIPs},
     {"PodTopologyLabels", Support::Here, kOn, &kPodTopologyLabels},
     {"PodGroupWorkloadExists", Support::Inert},
-    {"NodeDeclaredFeatureValidator"},
+    {"NodeDeclaredFeatureValidator", Support::Here, kOn, &kNodeDeclaredFeatureValidator},
     {"JobValidation", Support::Inert},
-    {"PodResizeValidator", Support::Always},
+    {"PodResizeValidator", Support::Here, kOn, &kPodResizeValidator},
     {"MutatingAdmissionPolicy", Support::Elsewhere},
     {"MutatingAdmissionWebhook", Support::Elsewhere},
     {"ValidatingAdmissionPolicy", Support::Elsewhere},
@@ -105,8 +104,6 @@ Result<Unit> check_plugin_choice(const PluginChoice& choice) {
     const Known* known = find_known(name);
     if (known == nullptr) {
       errors.push_back("disable-admission-plugins plugin " + go_quote(name) + " is unknown");
-    } else if (known->support == Support::Always) {
-      errors.push_back("disable-admission-plugins plugin " + go_quote(name) + " cannot be disabled in Holdfast");
     }
     if (contains(choice.enabled, name)) overlap.insert(name);
   }

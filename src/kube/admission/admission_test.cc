@@ -96,6 +96,11 @@ Objects cluster() {
               R"({"metadata":{"name":"box"},"overhead":{"podFixed":{"cpu":"100m"}},)"
               R"("scheduling":{"nodeSelector":{"box":"yes"},"tolerations":[{"key":"box","operator":"Exists"}]}})");
   objects.add("", "nodes", "", R"({"metadata":{"name":"n","labels":{"topology.kubernetes.io/zone":"z","other":"o"}}})");
+  objects.add(
+      "", "nodes", "",
+      R"({"metadata":{"name":"small","labels":{"kubernetes.io/os":"linux"}},"status":)"
+      R"({"allocatable":{"cpu":"2","memory":"2Gi"},"declaredFeatures":["InPlacePodLevelResourcesVerticalScaling"]}})");
+  objects.add("", "nodes", "", R"({"metadata":{"name":"panes","labels":{"kubernetes.io/os":"windows"}}})");
   return objects;
 }
 
@@ -337,6 +342,62 @@ constexpr Case kCases[] = {
     {.name = "bound pod gets the topology labels of its node",
      .object = R"({"metadata":{"name":"p"},"spec":{"nodeName":"n"}})",
      .want = R"({"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}})"},
+    {.name = "resize that fits the node",
+     .object = R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"small","overhead":{"cpu":"1"},)"
+               R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1","memory":"2Gi"}}}]}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"small","containers":[{"name":"c"}]}})",
+     .subresource = "resize",
+     .operation = Operation::Update},
+    {.name = "resize beyond the node",
+     .object = R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"small","overhead":{"cpu":"1"},)"
+               R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1100m","memory":"3Gi"}}}]}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"small","containers":[{"name":"c"}]}})",
+     .subresource = "resize",
+     .error =
+         R"(pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 2100, allocatable: )"
+         R"(2000; memory, requested: 3221225472, allocatable: 2147483648)",
+     .operation = Operation::Update},
+    {.name = "resize that changes nothing",
+     .object = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"small",)"
+               R"("containers":[{"name":"c","resources":{"requests":{"cpu":"9"}}}]}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"small","containers":[{"name":"c"}]}})",
+     .subresource = "resize",
+     .operation = Operation::Update},
+    {.name = "resize on another operating system",
+     .object = R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"panes"}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"panes"}})",
+     .subresource = "resize",
+     .error = R"(pods "p" is forbidden: pod resize is only supported on linux nodes, node "panes" is "windows")",
+     .operation = Operation::Update},
+    {.name = "resize on a node that does not exist",
+     .object = R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"gone"}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"gone"}})",
+     .subresource = "resize",
+     .error = R"(pods "p" is forbidden: node "gone" not found)",
+     .operation = Operation::Update},
+    {.name = "resize of a whole pod on a node with the feature",
+     .object =
+         R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"small","resources":{"limits":{"cpu":"2"}}}})",
+     .old =
+         R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"small","resources":{"limits":{"cpu":"1"}}}})",
+     .subresource = "resize",
+     .operation = Operation::Update},
+    {.name = "resize of a whole pod and an init container on a node without the features",
+     .object = R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"n","resources":{"limits":{"cpu":"2"}},)"
+               R"("initContainers":[{"name":"i","resources":{"limits":{"cpu":"1"}}}]}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"n","resources":{"limits":{"cpu":"1"}},)"
+            R"("initContainers":[{"name":"i"}]}})",
+     .subresource = "resize",
+     .error = R"(pods "p" is forbidden: pod update requires features InPlacePodLevelResourcesVerticalScaling, )"
+              R"(InPlacePodVerticalScalingInitContainers which are not available on node "n")",
+     .operation = Operation::Update},
+    {.name = "other changes of a pod need no feature",
+     .object =
+         R"({"metadata":{"name":"p","generation":2},"spec":{"nodeName":"n","resources":{"limits":{"cpu":"1000m"}},)"
+         R"("serviceAccountName":"default","containers":[{"name":"c","image":"b"}]}})",
+     .old = R"({"metadata":{"name":"p","generation":1},"spec":{"nodeName":"n","resources":{"limits":{"cpu":"1"}},)"
+            R"("containers":[{"name":"c","image":"a"}]}})",
+     .operation = Operation::Update},
     {.name = "pod without an account runs as default",
      .object = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}})",
      .want = R"({"spec":{"serviceAccountName":"default","serviceAccount":"default"}})"},
@@ -625,8 +686,6 @@ TEST(PluginChoiceTest, RejectsUnknownAndUnsupportedPlugins) {
             "[Priority RuntimeClass] in enable-admission-plugins and disable-admission-plugins overlapped");
   EXPECT_EQ(message({{"NodeRestriction"}, {}}),
             R"(enable-admission-plugins plugin "NodeRestriction" is not supported by Holdfast)");
-  EXPECT_EQ(message({{}, {"PodResizeValidator"}}),
-            R"(disable-admission-plugins plugin "PodResizeValidator" cannot be disabled in Holdfast)");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Plugin {
 extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNodesByCondition, kPodSecurity, kPriority,
     kDefaultTolerationSeconds, kDefaultStorageClass, kStorageObjectInUseProtection, kPersistentVolumeClaimResize,
     kRuntimeClass, kCertificateApproval, kCertificateSigning, kCertificateSubjectRestriction, kDefaultIngressClass,
-    kPodTopologyLabels;
+    kPodTopologyLabels, kNodeDeclaredFeatureValidator, kPodResizeValidator;
 // Off by default.
 extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
     kLimitPodHardAntiAffinityTopology, kNamespaceExists;
