@@ -82,6 +82,7 @@ class Package:
     def __init__(self, name, openapi):
         self.name, self.openapi = name, openapi
         self.types, self.resources = [], []
+        self.unserved = False
 
 
 class Resource:
@@ -247,6 +248,8 @@ def parse_file(path, packages):
             if words[0] == "package":
                 package = Package(words[1], words[2] if len(words) > 2 else "")
                 packages[package.name] = package
+            elif words[0] == "unserved":
+                package.unserved = True
             elif words[0] == "serves":
                 package.group, package.version = split_gv(words[1])
             elif words[0] == "resource":
@@ -264,6 +267,8 @@ def parse_file(path, packages):
 def described_things(packages):
     """Everything that has a description: (what it is, a Named, Field or Column)."""
     for package in packages.values():
+        if package.unserved:
+            continue  # Shown to nobody.
         for resource in package.resources:
             for column in resource.columns:
                 yield f"column {column.name} of {resource.plural}", column

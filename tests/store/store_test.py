@@ -171,6 +171,39 @@ class StoreCommands(unittest.TestCase):
             new = {'metadata': {'name': 'new', 'managedFields': found['metadata']['managedFields']}}
             self.assertEqual(connection.call('POST', path, new)[0], 422)
 
+    def test_objects_of_old_versions_are_read_and_written_in_the_version_of_today(self):
+        etcd = self.etcd()
+        old = {
+            '/registry/poddisruptionbudgets/default/b': {'apiVersion': 'policy/v1beta1', 'kind': 'PodDisruptionBudget', 'spec': {'selector': {}}},
+            '/registry/cronjobs/default/c': {'apiVersion': 'batch/v1beta1', 'kind': 'CronJob', 'spec': {
+                'schedule': '* * * * *', 'jobTemplate': {'spec': {'template': {'spec': {'restartPolicy': 'Never', 'containers': [{'name': 'c', 'image': 'i'}]}}}}}},
+            '/registry/ingress/default/i': {'apiVersion': 'extensions/v1beta1', 'kind': 'Ingress', 'spec': {'backend': {'serviceName': 's', 'servicePort': 80}}},
+            '/registry/services/specs/default/s': {'apiVersion': 'v1', 'kind': 'Service', 'spec': {'clusterIP': '10.0.0.44', 'ports': [{'port': 80}]}}}
+        for key, value in old.items():
+            name = key.rsplit('/', 1)[1]
+            metadata = {'name': name, 'namespace': 'default', 'uid': 'u-' + name, 'creationTimestamp': '2020-01-01T00:00:00Z'}
+            etcd.put(key, json.dumps({**value, 'metadata': metadata}).encode())
+        outdated = ['policy/v1beta1 PodDisruptionBudget: 1 stored', 'batch/v1beta1 CronJob: 1 stored', 'extensions/v1beta1 Ingress: 1 stored']
+        checked = self.store('check', etcd.url)
+        for text in outdated + ['nothing is damaged']:
+            self.assertIn(text, checked)
+        server, client = self.serve('old', '--etcd-servers', etcd.url, '--controllers=none')
+        paths = {'b': '/apis/policy/v1/namespaces/default/poddisruptionbudgets/b', 'c': '/apis/batch/v1/namespaces/default/cronjobs/c',
+                 'i': '/apis/networking.k8s.io/v1/namespaces/default/ingresses/i', 's': '/api/v1/namespaces/default/services/s'}
+        with Connection(server) as connection:
+            live = {name: connection.done('GET', path) for name, path in paths.items()}
+            self.assertEqual(live['b']['spec']['selector']['matchExpressions'][0]['operator'], 'Exists')
+            self.assertEqual(live['i']['spec']['defaultBackend'], {'service': {'name': 's', 'port': {'number': 80}}})
+            self.assertEqual([live['s']['spec'][key] for key in ('clusterIPs', 'ipFamilies', 'ipFamilyPolicy')], [['10.0.0.44'], ['IPv4'], 'SingleStack'])
+            self.assertEqual(connection.done('GET', '/apis/networking.k8s.io/v1/ipaddresses/10.0.0.44')['spec']['parentRef']['name'], 's')
+            for name, path in paths.items():
+                connection.done('PATCH', path, {'metadata': {'labels': {'a': 'b'}}}, 'application/merge-patch+json')
+                self.assertEqual(connection.done('GET', path)['spec'], live[name]['spec'])
+        checked = self.store('check', etcd.url)
+        for text in outdated:
+            self.assertNotIn(text, checked)
+        self.assertIn(b'policy/v1', etcd.values('/registry/poddisruptionbudgets/')['/registry/poddisruptionbudgets/default/b'][0])
+
     def test_objects_move_to_an_etcd_and_back(self):
         server, client = self.filled()
         want = self.everything(client, revisions=False)

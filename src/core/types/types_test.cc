@@ -23,7 +23,7 @@ TEST(Catalog, ContainsEverythingKubernetesServes) {  // And the beta version tha
   for (const Resource& resource : builtin_resources()) group_versions.insert({resource.group, resource.version});
   EXPECT_EQ(group_versions.size(), 23u);
   EXPECT_EQ(builtin_resources().size(), 70u);
-  EXPECT_EQ(builtin_types().size(), 789u);
+  EXPECT_EQ(builtin_types().size(), 789u + 36u);  // 36 of versions that are only read from the store.
 }
 
 TEST(Catalog, FindsEveryResourceByPluralAndByKind) {
@@ -256,7 +256,11 @@ TEST(Catalog, SubresourcesHaveTheirBodyKinds) {
 TEST(Descriptions, BelongToEveryTypeAndField) {
   const std::shared_ptr<const Descriptions> all = Descriptions::get();
   EXPECT_EQ(Descriptions::get(), all);
+  const std::set<std::string_view> unserved = {"apps/v1beta1",        "discovery/v1beta1",  "extensions/v1beta1",
+                                               "flowcontrol/v1beta1", "networking/v1beta1", "node/v1alpha1",
+                                               "rbac/v1alpha1",       "resource/v1beta1"};
   for (const Type* type : builtin_types()) {
+    if (unserved.contains(type->name.substr(0, type->name.rfind('.')))) continue;
     EXPECT_FALSE(all->of(*type).empty()) << type->name;
     for (const Field& field : type->fields) EXPECT_EQ(all->of(field).empty(), field.inlined) << type->name;
     for (const Field* member : type->members) EXPECT_FALSE(all->of(*member).empty()) << type->name << member->name;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <future>
+#include <map>
 
 #include "base/arena.h"
 #include "base/files.h"
@@ -15,6 +16,7 @@
 #include "cli/terminal.h"
 #include "codec/codec.h"
 #include "codec/visible.h"
+#include "resource/outdated.h"
 #include "resource/resource.h"
 #include "store/store.h"
 
@@ -110,13 +112,22 @@ int check(const StoreFlags& flags) {
   const store::Location location = location_of(flags.from, flags);
   store::CheckOptions options;
   options.prefix = copied_prefix(flags, is_etcd(location));
-  options.verify = resource::make_stored_check(flags.etcd_prefix);
+  std::map<std::string, uint64_t> outdated;  // Version and kind -> number of objects.
+  options.verify = [&outdated, check = resource::make_stored_check(flags.etcd_prefix)](std::string_view key,
+                                                                                       std::string_view value) {
+    if (const std::string version = resource::outdated_version(value); !version.empty()) ++outdated[version];
+    return check(key, value);
+  };
   options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   store::StoreResult<store::CheckReport> report = store::check_store(location, options);
   line.clear();
   if (!report) return fail(report.error().message.c_str());
   for (const store::Problem& problem : report->problems) {
     print(problem.where, ": ", problem.what, "\n");
+  }
+  for (const auto& [version, count] : outdated) {
+    print(version, ": ", std::to_string(count),
+          " stored in this version, which is no longer served; each is stored in today's when it is written\n");
   }
   const uint64_t problems = report->problems.size() + report->more_problems;
   print(flags.from, ": ", summary(report->checked), ": ",

@@ -15,6 +15,7 @@
 #include "custom/custom.h"
 #include "kinds/kinds.h"
 #include "ownership/pool.h"
+#include "resource/builtin_codec.h"
 #include "services/services.h"
 
 namespace holdfast::api {
@@ -131,7 +132,9 @@ std::unique_ptr<resource::Storage> make_storage(const Dependencies& deps, const 
   cache_options.prefix = prefix;
   cache_options.namespaced = resource.namespaced;
   cache_options.resource = to_string(GroupResource{resource.group, resource.plural});
-  auto codec = resource::make_builtin_codec(stored, options.settings.gates);
+  const std::vector<std::string_view>& families = options.settings.service_ip_families;
+  auto codec =
+      resource::make_builtin_codec(stored, options.settings.gates, families.empty() ? "IPv4" : families.front());
   std::shared_ptr<const cache::Codec> at_rest;
   if (options.settings.embedded_store && !stored.stored_as_json) {
     at_rest = cache::embedded_codec(codec, {.fields_v2 = options.settings.gates.on(Gate::FieldsV2AtRest)});

@@ -1,3 +1,5 @@
+#include "resource/builtin_codec.h"
+
 #include <cassert>
 
 #include "base/api_version.h"
@@ -6,6 +8,7 @@
 #include "crd/crd.h"
 #include "discovery/discovery.h"
 #include "kinds/kinds.h"
+#include "kinds/stored_versions.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
 
@@ -14,33 +17,16 @@ namespace {
 
 using ownership::ManagedEntry;
 
-// Webhook configurations stored before v1 existed have the same fields as v1, but different defaults
-// (pkg/apis/admissionregistration/v1beta1/defaults.go).
-constexpr std::string_view kOldWebhooks = "admissionregistration.k8s.io/v1beta1";
-
-Value from_old_webhooks(Arena& arena, const Value& stored) {
-  Draft draft(arena, stored);
-  draft.root().set("apiVersion", Value::string("admissionregistration.k8s.io/v1"));
-  for (Draft::Node hook : draft.root().list("webhooks")) {
-    hook.set_default("failurePolicy", Value::string("Ignore"));
-    hook.set_default("matchPolicy", Value::string("Exact"));
-    hook.set_default("sideEffects", Value::string("Unknown"));
-    hook.set_default("timeoutSeconds", Value::integer(30));
-    static const Value kVersions[] = {Value::string("v1beta1")};
-    hook.set_default("admissionReviewVersions", Value::list(kVersions));
-  }
-  return draft.value();
-}
-
 class BuiltinCodec final : public ObjectCodec {
  public:
-  BuiltinCodec(const types::Resource& stored, const Gates& gates)
+  BuiltinCodec(const types::Resource& stored, const Gates& gates, std::string_view default_family)
       : stored_(stored),
         gates_(gates),
+        default_family_(default_family),
         api_version_(api_version_of(stored)),
         written_version_(api_version_of(stored.storage_group, stored.storage_version)),
         is_definition_(stored.group == "apiextensions.k8s.io"),
-        is_webhooks_(stored.kind.ends_with("WebhookConfiguration")),
+        is_service_(stored.group.empty() && stored.kind == "Service"),
         selectable_(kinds::selectable_fields(stored)) {}
 
   const types::Resource& stored() const override { return stored_; }
@@ -58,6 +44,7 @@ class BuiltinCodec final : public ObjectCodec {
     metadata.remove("options");  // Request options. Earlier versions stored those added by a webhook.
     metadata.set("resourceVersion", Value::string(*arena, std::to_string(revision.value)));
     kinds::set_defaults(*arena, stored_, draft.root());
+    if (is_service_) kinds::complete_stored_service(*arena, draft.root(), default_family_);
     const Value object = draft.value();
 
     Result<Unit> encoded = codec::encode_enveloped(*stored_.type, object, decoded.body);
@@ -141,60 +128,62 @@ class BuiltinCodec final : public ObjectCodec {
       const bool has_metadata = object->is_map() && (!object->has("metadata") || object->find("metadata")->is_map());
       if (!has_metadata) return internal_error("it is not an object");
       if (is_definition_) return typed(arena, *stored_.type, crd::served_definition(arena, *object));
-      if (is_webhooks_ && object->text_at("apiVersion") == kOldWebhooks) {
-        return typed(arena, *stored_.type, from_old_webhooks(arena, *object));
-      }
-      const GroupVersion from = split_api_version(object->text_at("apiVersion"));
-      const types::Resource* resource = types::find_kind(from.group, from.version, object->text_at("kind"));
-      if (resource != nullptr && resource->type != nullptr) object = typed(arena, *resource->type, *object);
+      Result<Version> version = version_named(object->text_at("apiVersion"), object->text_at("kind"));
+      if (!version) return version.take_error();
+      object = typed(arena, *version->type, *object);
       if (!object) return object;
-      return in_stored_version(arena, *object, object->text_at("apiVersion"), object->text_at("kind"));
+      return in_stored_version(arena, *object, *version);
     }
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
     if (!envelope) return envelope.take_error();
     if (envelope->type.api_version == written_version_) envelope->type.api_version = api_version_;
-    const types::Type* type = stored_.type;
-    if (is_webhooks_ && envelope->type.api_version == kOldWebhooks) {
-      Result<Value> old = codec::decode_protobuf(arena, *type, envelope->message, envelope->type, {.gates = &gates_});
-      if (!old) return old;
-      return from_old_webhooks(arena, *old);
-    }
-    if (envelope->type.api_version != api_version_) {
-      const GroupVersion from = split_api_version(envelope->type.api_version);
-      const types::Resource* resource = types::find_kind(from.group, from.version, envelope->type.kind);
-      if (resource == nullptr || resource->type == nullptr) {
-        return internal_error("no kind " + std::string(envelope->type.kind) + " in version " +
-                              std::string(envelope->type.api_version));
-      }
-      type = resource->type;
-    }
-    Result<Value> object = codec::decode_protobuf(arena, *type, envelope->message, envelope->type, {.gates = &gates_});
+    Result<Version> version = version_named(envelope->type.api_version, envelope->type.kind);
+    if (!version) return version.take_error();
+    Result<Value> object =
+        codec::decode_protobuf(arena, *version->type, envelope->message, envelope->type, {.gates = &gates_});
     if (!object) return object;
-    return in_stored_version(arena, *object, envelope->type.api_version, envelope->type.kind);
+    return in_stored_version(arena, *object, *version);
   }
 
-  Result<Value> in_stored_version(Arena& arena, const Value& object, std::string_view api_version,
-                                  std::string_view kind) const {
-    if (api_version == api_version_) return object;
+  // The version of a stored value: a served one, or one that only older servers wrote.
+  struct Version {
+    const types::Resource* resource;
+    const types::Type* type;
+    const kinds::StoredVersion* old;  // Null if it is served.
+  };
+  Result<Version> version_named(std::string_view api_version, std::string_view kind) const {
+    if (api_version == api_version_ && kind == stored_.kind) return Version{&stored_, stored_.type, nullptr};
     const GroupVersion from = split_api_version(api_version);
     const types::Resource* resource = types::find_kind(from.group, from.version, kind);
-    if (resource == nullptr) return internal_error("no kind " + std::string(kind) + " in " + std::string(api_version));
-    return kinds::convert(arena, *resource, stored_, object);
+    if (resource != nullptr && resource->type != nullptr) return Version{resource, resource->type, nullptr};
+    const kinds::StoredVersion* old = kind == stored_.kind ? kinds::find_stored_version(api_version, kind) : nullptr;
+    if (old != nullptr) return Version{&kinds::served_version(*old), &kinds::type_of(*old), old};
+    return internal_error("no kind " + std::string(kind) + " in version " + std::string(api_version));
+  }
+
+  Result<Value> in_stored_version(Arena& arena, const Value& object, const Version& version) const {
+    const Value current = version.old == nullptr ? object : kinds::upgraded(arena, *version.old, object);
+    return kinds::convert(arena, *version.resource, stored_, current);
   }
 
   const types::Resource& stored_;
   const Gates gates_;
+  const std::string default_family_;
   const std::string api_version_;
   const std::string written_version_;  // As stored by kube-apiserver.
-  const bool is_definition_;
-  const bool is_webhooks_;
+  const bool is_definition_, is_service_;
   const kinds::SelectableFields selectable_;
 };
 
 }  // namespace
 
 std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates) {
-  return std::make_shared<BuiltinCodec>(stored, gates);
+  return make_builtin_codec(stored, gates, "IPv4");
+}
+
+std::shared_ptr<const ObjectCodec> make_builtin_codec(const types::Resource& stored, const Gates& gates,
+                                                      std::string_view default_family) {
+  return std::make_shared<BuiltinCodec>(stored, gates, default_family);
 }
 
 const types::Resource& stored_version(const types::Resource& resource) {

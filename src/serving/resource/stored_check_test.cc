@@ -7,7 +7,9 @@
 
 #include "base/hash.h"
 #include "codec/codec.h"
+#include "resource/builtin_codec.h"
 #include "resource/object_codec.h"
+#include "resource/outdated.h"
 
 namespace holdfast::resource {
 namespace {
@@ -162,6 +164,69 @@ TEST(BuiltinCodec, WebhooksStoredAsV1beta1GetV1beta1Defaults) {
   EXPECT_EQ(hooks[0].int_at_or(0, "timeoutSeconds"), 30);
   EXPECT_EQ(hooks[0].items_at("admissionReviewVersions").size(), 1u);
   EXPECT_EQ(hooks[1].text_at("failurePolicy"), "Fail");
+}
+
+// A Protobuf value in this version, from the message's bytes.
+std::string stored_as(std::string_view api_version, std::string_view kind, std::string_view message) {
+  std::string value;
+  codec::write_envelope_head({api_version, kind}, message.size(), value);
+  value += message;
+  value += codec::kEnvelopeTail;
+  return value;
+}
+
+std::string read_as_json(const types::Resource& resource, std::string_view value) {
+  auto codec = make_builtin_codec(resource, Gates());
+  Result<cache::Decoded> decoded = codec->decode("k", value, Revision{1});
+  if (!decoded) return decoded.error().message;
+  Arena arena;
+  Result<Value> tree = codec->tree(arena, decoded->body);
+  return tree ? codec::encode_json(*tree) : tree.error().message;
+}
+
+TEST(BuiltinCodec, ReadsProtobufOfVersionsThatAreNotServed) {
+  // Role: metadata.name "a"; a rule with verbs 1, apiGroups 3 and resources 4, which are 1, 2 and 3 in v1.
+  const std::string role("\x0a\x03\x0a\x01\x61\x12\x0f\x0a\x03get\x1a\x01g\x22\x05pods2", 22);
+  const std::string value = stored_as("rbac.authorization.k8s.io/v1alpha1", "Role", role);
+  EXPECT_EQ(
+      read_as_json(*types::find_kind("rbac.authorization.k8s.io", "v1", "Role"), value),
+      R"({"kind":"Role","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"a","resourceVersion":"1"},)"
+      R"("rules":[{"verbs":["get"],"apiGroups":["g"],"resources":["pods2"]}]})");
+  EXPECT_EQ(outdated_version(value), "rbac.authorization.k8s.io/v1alpha1 Role");
+  // The wrong kind for the resource, and versions that Kubernetes cannot read either.
+  EXPECT_EQ(read_as_json(*types::find_kind("", "v1", "Pod"), value),
+            "stored object k: no kind Role in version rbac.authorization.k8s.io/v1alpha1");
+  const std::string unknown = stored_as("scheduling.k8s.io/v1alpha1", "PriorityClass", "");
+  EXPECT_EQ(read_as_json(*types::find_kind("scheduling.k8s.io", "v1", "PriorityClass"), unknown),
+            "stored object k: no kind PriorityClass in version scheduling.k8s.io/v1alpha1");
+  EXPECT_EQ(outdated_version(unknown), "");
+}
+
+TEST(BuiltinCodec, ReadsJsonOfVersionsThatAreNotServed) {
+  const std::string event =
+      R"({"apiVersion":"events.k8s.io/v1beta1","kind":"Event","metadata":{"name":"e","namespace":"n"},"note":"text","regarding":{"kind":"Pod"}})";
+  Arena arena;
+  Result<Value> tree = codec::decode_json(arena, read_as_json(*types::find_kind("", "v1", "Event"), event));
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->text_at("apiVersion"), "v1");
+  EXPECT_EQ(tree->text_at("message"), "text");
+  EXPECT_EQ(tree->text_at("involvedObject", "kind"), "Pod");
+  EXPECT_EQ(outdated_version(event), "events.k8s.io/v1beta1 Event");
+  EXPECT_EQ(outdated_version(R"({"apiVersion":"v1","kind":"Event"})"), "");
+  EXPECT_EQ(outdated_version("not an object"), "");
+}
+
+TEST(BuiltinCodec, OldServicesGetTheFamiliesOfTheServer) {
+  const types::Resource& services = *types::find_kind("", "v1", "Service");
+  auto codec = make_builtin_codec(services, Gates(), "IPv6");
+  Result<cache::Decoded> decoded = codec->decode(
+      "k", R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"clusterIP":"None"}})", Revision{1});
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  Arena arena;
+  Result<Value> tree = codec->tree(arena, decoded->body);
+  ASSERT_TRUE(tree) << tree.error().message;
+  EXPECT_EQ(codec::encode_json(*tree->get("spec", "ipFamilies")), R"(["IPv6","IPv4"])");
+  EXPECT_EQ(codec::encode_json(*tree->get("spec", "clusterIPs")), R"(["None"])");
 }
 
 TEST(NormalForm, VersionNumberMustChangeWithTheContent) {
