@@ -29,10 +29,10 @@ def create(server, name, want=201, **spec):
 
 def ready(server, name):
     """The Ready condition of a ServiceCIDR that exists, as (status, reason)."""
-    code, _, _ = server.request("GET", f"{CIDRS}/{name}")
-    if code == 404:
+    found = server.json("GET", f"{CIDRS}/{name}")
+    if found["kind"] == "Status":
         return None
-    conditions = server.json("GET", f"{CIDRS}/{name}").get("status", {}).get("conditions", [])
+    conditions = found.get("status", {}).get("conditions", [])
     return next(((c["status"], c["reason"]) for c in conditions if c["type"] == "Ready"), ())
 
 
