@@ -52,13 +52,16 @@ struct Answer {
 class InProcess {
  public:
   enum class Begin : uint8_t { Ready, NotStarted };
-  explicit InProcess(Options options = {}, Begin begin = Begin::Ready) {
+  // Requests are never authorized here. This is what verbs and admission ask when a permission matters to them.
+  enum class Authorization : uint8_t { AllowAll, Rbac };
+  explicit InProcess(Options options = {}, Begin begin = Begin::Ready,
+                     Authorization authorization = Authorization::AllowAll) {
     Dependencies needed;
     needed.store = &store;
     needed.loops = &loops_;
     needed.background = &loops_.at(0);
     needed.pool = &pool_;
-    needed.authorizer = authorizer_.get();
+    if (authorization == Authorization::AllowAll) needed.authorizer = authorizer_.get();
     needed.metrics = &metrics_;
     needed.clock = &clock;
     options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
@@ -89,6 +92,12 @@ class InProcess {
     return answer;
   }
 
+  // Whom all later requests come from.
+  void become(std::string name, std::vector<std::string> groups = {}) {
+    user_ = std::make_shared<const auth::UserInfo>(
+        auth::UserInfo{.name = std::move(name), .uid = {}, .groups = std::move(groups), .extra = {}});
+  }
+
   // Any request, for example with other headers; the response as it was received.
   Result<net::ClientResponse> send(net::ClientRequest request) {
     return block_on(
@@ -116,15 +125,15 @@ class InProcess {
 
  private:
   Task<void> serve(net::Request& request, net::Response& response) {
-    static const auto user =
-        std::make_shared<const auth::UserInfo>(auth::UserInfo{.name = "alice", .uid = {}, .groups = {}, .extra = {}});
     const request::RequestInfo info(request.method, request.path, request.query);
-    co_await api_->handle(info, request, response, user);
+    co_await api_->handle(info, request, response, user_);
   }
 
   MetricRegistry metrics_;
   ownership::Pool pool_{Gates{}};
   std::unique_ptr<auth::Authorizer> authorizer_ = auth::always_allow();
+  auth::UserRef user_ =
+      std::make_shared<const auth::UserInfo>(auth::UserInfo{.name = "alice", .uid = {}, .groups = {}, .extra = {}});
   net::Loops loops_{1};
   std::unique_ptr<Api> api_;
 };
