@@ -203,6 +203,12 @@ TEST_F(EscalationTest, EscalateAllowsAnyRulesInTheRolesThatItNames) {
             403);
 }
 
+TEST_F(EscalationTest, EscalateDoesNotAllowBinding) {
+  hold(R"([{"verbs":["escalate"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["*"]}])");
+  made(kRoles, role("secrets", kGetSecrets));
+  EXPECT_EQ(server.call("POST", kBindings, binding("RoleBinding", "a", "Role", "secrets", "bob")).status, 403);
+}
+
 TEST_F(EscalationTest, MastersPass) {
   made(kRoles, role("a", kAllResources));
   made(kBindings, binding("RoleBinding", "a", "Role", "a", "eve"));
