@@ -32,6 +32,7 @@ EXEMPT = {
     "limit apiextensions/v1.CustomResourceDefinitionVersion.selectableFields": "equal fields count once",
     "limit core/v1.PodCertificateProjection.maxExpirationSeconds": "the server drops these volumes",
     "limit meta/v1.Condition.type": "each part has a limit of its own",
+    "fixed core/v1.PodStatus.qosClass": "a status is written through another path",
 }
 # The names that errors use for some fields: those of Kubernetes' internal types, or of the wrong field, as in Kubernetes.
 INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookConversion.clientConfig": "webhookClientConfig",
@@ -118,7 +119,8 @@ class Case:
             # The path of the fields of a single version of a custom resource is that of all versions.
             if field.startswith(place.path) or re.search(rf"(^|\.){name}(\[[^\]]*\])*$", field) or (
                     field in (place.parent, re.sub(r"\[\d+\]$", "", place.parent)) and re.match("Unsupported|Required|Invalid", cause["message"])):
-                found.add(re.sub(r"(Invalid|Unsupported|Duplicate) value: (\"(\\.|[^\"])*\"|\{.*?\}|[^:]*):", r"\1:", cause["message"]))
+                message = re.sub(r"(Invalid|Unsupported|Duplicate) value: (\"(\\.|[^\"])*\"|\{.*?\}|[^:]*):", r"\1:", cause["message"])
+                found.add(re.sub(r"Too many: \d+:", "Too many:", message))
         return found if causes else {answer["message"]}
 
 
@@ -187,6 +189,14 @@ def limits_of(field):
     return []
 
 
+def is_required(field):
+    return re.search(r"(^|\. )Required\.( |$)", field.description) is not None
+
+
+def is_fixed(what, field):
+    return re.search(r"(?:\. C|^C|; c)annot be changed\.", field.description) is not None and not what.startswith("meta/")
+
+
 def default_agrees(stated, got):
     if got is None:
         return stated in ("0", "false", '""', "")
@@ -227,15 +237,21 @@ def examine(case, seen):
                 good, bad = case.problems(place, allowed), case.problems(place, beyond)
                 shown = f"{str(allowed)[:30]} {sorted(good)!r:.150}, {str(beyond)[:30]} {sorted(bad)!r:.150}"
                 seen["limit"].setdefault(place.what, []).append((bool(bad - good), f"{case.name}: {place.path}: {shown}"))
-        if value is not None and re.search(r"(^|\. )Required\.( |$)", text) and place.what not in seen["required"]:
+        if value is not None and is_required(place.field) and place.what not in seen["required"]:
             seen["required"][place.what] = [(bool(case.problems(place, None)), f"{case.name}: {place.path} may be left out")]
 
 
-def another(value, values):
+def another(value, values=None):
+    """A value of the same form: in a list or map, one item or member is another one."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
         return value + 1
+    if isinstance(value, list):
+        return [another(value[0]), *value[1:]]
+    if isinstance(value, dict):
+        key = next(key for key, member in reversed(value.items()) if member not in ([], {}))
+        return {**value, key: another(value[key])}
     return next((one for one in values or () if one != value), value + "x")
 
 
@@ -251,11 +267,12 @@ def examine_fixed(case, live, seen):
 
     for place in places(case.struct, live):
         value, text = place.get(live), place.field.description
-        fixed = re.search(r"(?:\. C|^C|; c)annot be changed\.", text) and place.what.split(".")[0] != "meta/v1"
-        if fixed and isinstance(value, (str, int)) and not place.path.startswith("status.") and place.what not in seen["fixed"]:
+        if is_fixed(place.what, place.field) and value not in (None, [], {}) and not place.path.startswith("status.") and place.what not in seen["fixed"]:
             new = another(value, closed_set(text))
             same, code = code_of(lambda body: body), code_of(lambda body, place=place, new=new: place.changed(body, new))
-            seen["fixed"][place.what] = [(same == 200 and code in (403, 422), f"{case.name}: {place.path} {value!r}: {same}, changed: {code}")]
+            # A change of some is ignored.
+            kept = code in (403, 422) or place.get(case.server.json("GET", stored.path)) == value
+            seen["fixed"][place.what] = [(same == 200 and kept, f"{case.name}: {place.path} {value!r:.200}: {same}, {new!r:.200}: {code}")]
 
 
 def is_good(seen, what):
@@ -310,8 +327,9 @@ def main():
                     check(good, f"{kind} of {what}: {message}")
     for what, thing in DESCRIBED:
         if hasattr(thing, "omit_empty"):
-            for kind, stated in (("default", stated_default(thing.description)), ("values", closed_set(thing.description)), ("limit", limits_of(thing) or None)):
-                if stated is not None and what not in seen[kind]:
+            for kind, stated in (("default", stated_default(thing.description)), ("values", closed_set(thing.description)),
+                                 ("limit", limits_of(thing) or None), ("required", is_required(thing)), ("fixed", is_fixed(what, thing))):
+                if stated and what not in seen[kind]:
                     check(f"{kind} {what}" in EXEMPT, f"{kind} of {what} is examined")
     print({kind: len(found) for kind, found in seen.items()})
     finish()

@@ -2,6 +2,7 @@
 """The descriptions of the catalog are where clients look for them: served_test.py HOLDFAST"""
 import json
 import pathlib
+import re
 import sys
 import unittest
 
@@ -12,6 +13,15 @@ from serve import Server  # noqa: E402
 HOLDFAST = sys.argv.pop(1)
 PACKAGES, TYPES, ORDER, _ = load()
 GATED = "--feature-gates=DeclarativeFieldManager=false"
+# Bytes of the documents of kube-apiserver v1.36.3, as JSON.
+KUBERNETES = {
+    "/openapi/v2": 2227610, "api/v1": 1631799, "apis/admissionregistration.k8s.io/v1": 481482, "apis/apiextensions.k8s.io/v1": 144862,
+    "apis/apiregistration.k8s.io/v1": 106997, "apis/apps/v1": 726787, "apis/authentication.k8s.io/v1": 32913,
+    "apis/authorization.k8s.io/v1": 57647, "apis/autoscaling/v1": 124924, "apis/autoscaling/v2": 151651, "apis/batch/v1": 433323,
+    "apis/certificates.k8s.io/v1": 120848, "apis/coordination.k8s.io/v1": 112754, "apis/discovery.k8s.io/v1": 121842,
+    "apis/events.k8s.io/v1": 116762, "apis/flowcontrol.apiserver.k8s.io/v1": 191559, "apis/networking.k8s.io/v1": 413622,
+    "apis/node.k8s.io/v1": 99063, "apis/policy/v1": 130906, "apis/rbac.authorization.k8s.io/v1": 312525,
+    "apis/resource.k8s.io/v1": 387157, "apis/scheduling.k8s.io/v1": 92681, "apis/storage.k8s.io/v1": 488604}
 
 
 class Served(unittest.TestCase):
@@ -65,6 +75,13 @@ class Served(unittest.TestCase):
         self.assertIn("Holdfast gate", self.schemas()["v2"][metadata]["properties"]["options"]["description"])
         with Server(HOLDFAST, flags=[GATED]) as server:
             self.assertNotIn("options", server.json("GET", "/openapi/v2")["definitions"][metadata]["properties"])
+
+    def test_documents_are_smaller_than_those_of_kubernetes(self):
+        for path in self.server.json("GET", "/openapi/v3")["paths"]:
+            if re.fullmatch(r"apis?(/.*)?/v\d+", path):
+                with self.subTest(path):
+                    self.assertLess(len(self.server.request("GET", "/openapi/v3/" + path)[2]), KUBERNETES[path])
+        self.assertLess(len(self.server.request("GET", "/openapi/v2")[2]), KUBERNETES["/openapi/v2"])
 
     def test_documents_cost_no_memory_until_they_are_asked_for(self):
         with open(HOLDFAST, "rb") as binary:
