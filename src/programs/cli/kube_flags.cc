@@ -75,7 +75,6 @@ constexpr Fixed kFixed[] = {
     {"egress-selector-config-file", kValue},
     {"emulated-version", kValue, {"1.36", "kube=1.36"}},
     {"emulation-forward-compatible", kBoolean, {"false"}},
-    {"enable-bootstrap-token-auth", kBoolean, {"false"}},
     {"enable-garbage-collector", kBoolean, {"true"}},
     {"enable-logs-handler", kBoolean, {"true", "false"}},
     {"encryption-provider-config", kValue},
@@ -144,7 +143,8 @@ constexpr Internal kInternal[] = {
 // Boolean flags of `serve`, which need no value.
 bool is_serve_boolean(std::string_view name) {
   return name == "allow-privileged" || name == "anonymous-auth" || name == "enable-aggregator-routing" ||
-         name == "service-account-extend-token-expiration" || name == "watch-cache";
+         name == "enable-bootstrap-token-auth" || name == "service-account-extend-token-expiration" ||
+         name == "watch-cache";
 }
 
 const Fixed* find_fixed(std::string_view name) {

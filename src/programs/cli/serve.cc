@@ -323,6 +323,11 @@ void add_access_flags(CLI::App& command, ServeFlags& flags) {
   command
       .add_option("--token-auth-file", o.token_auth_file, "CSV file of bearer tokens: token,user,uid,\"group,group\"")
       ->group(access);
+  command
+      .add_option("--enable-bootstrap-token-auth", o.enable_bootstrap_token_auth,
+                  "Accept the tokens in Secrets of type bootstrap.kubernetes.io/token in the namespace kube-system")
+      ->capture_default_str()
+      ->group(access);
   command.add_option("--anonymous-auth", o.anonymous_auth, "Treat requests without credentials as system:anonymous")
       ->capture_default_str()
       ->group(access);

@@ -36,6 +36,7 @@
 #include "ownership/ownership.h"
 #include "server/authorization_config.h"
 #include "server/bootstrap_objects.h"
+#include "server/bootstrap_tokens.h"
 #include "server/file_watch.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
@@ -701,6 +702,9 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
   a.tokens.push_back(service_account_tokens([this] { return current_verifier(); }, [this] { return api.get(); },
                                             audiences(), [this](TokenUse use) { token_uses->note(std::move(use)); },
                                             system_clock()));
+  if (options.enable_bootstrap_token_auth) {
+    a.tokens.push_back(bootstrap_tokens([this] { return api.get(); }, audiences(), system_clock()));
+  }
   if (!options.service_account_signing_endpoint.empty()) {
     a.remote_keys = auth::RemoteKeys{
         .lacks_key_of = [this](std::string_view token) { return signer->verifier()->lacks_key_of(token); },

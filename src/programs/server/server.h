@@ -52,6 +52,7 @@ struct Options {
   // certificate of tls_cert_file, or our own CA.
   std::string root_ca_file;
   std::string token_auth_file;
+  bool enable_bootstrap_token_auth = false;
   bool anonymous_auth = true;
   std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow; optionally with Node.
   std::string authorization_config;              // A file that selects them instead.
