@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """opt_out_test.py HOLDFAST: clients that opt out of managedFields, or request them in binary form, in every supported way."""
-import base64, json, os, sys, tempfile, threading
+import base64, json, os, re, sys, tempfile, threading
 
 from serve import Server, check, finish, run_parts
 from widgets import WIDGETS
@@ -10,6 +10,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 DROPPED = ";drop=metadata.managedFields"
 SPELLINGS = (DROPPED, ";drop=nothing.known+metadata.managedFields", ";mf=none")
+AUDIT_CONFIGMAPS = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse, resources: [{group: '', resources: [configmaps]}]}]\n"
 # Text found only in responses with managedFields.
 FORMATS = {
     "application/json": b'"managedFields"',
@@ -196,9 +197,37 @@ def discoverable(server):
     check("cbor-seq;drop" not in json.dumps(v3) and "stream=watch;drop" not in json.dumps(v3), "no stream is listed with it")
     custom = server.json("GET", "/openapi/v3/apis/example.com/v1")["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets"]["get"]
     check(all(server.request("GET", WIDGETS, accept=type)[0] == 200 for type in custom["responses"]["200"]["content"] if "drop=" in type), "custom resources are served in each type that is listed with it")
-    _, _, metrics = server.request("GET", "/metrics")
-    lines = [l for l in metrics.decode().splitlines() if l.startswith("holdfast_managed_fields_opt_out_total{")]
-    check(any('verb="LIST"' in l or 'verb="list"' in l for l in lines) and any("json" in l for l in lines), f"opt-outs are counted: {lines[:3]}")
+
+
+def counted(server):
+    """What was sent is counted, by resource and by kind of client."""
+    def counts():
+        lines = server.request("GET", "/metrics")[2].decode().splitlines()
+        return {tuple(sorted(re.findall(r'(\w+)="([^"]*)"', line))): float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("holdfast_managed_fields_opt_out_total{")}
+
+    def added(request):
+        before = counts()
+        request()
+        return {key: value - before.get(key, 0) for key, value in counts().items() if value != before.get(key, 0)}
+
+    def only(found, **labels):
+        return len(found) == 1 and list(found.values()) == [1] and labels.items() <= dict(next(iter(found))).items()
+
+    for path, verb in ((CONFIGMAPS + "/a", "get"), (CONFIGMAPS, "list")):
+        for format in FORMATS:
+            sent = added(lambda: server.request("GET", path, accept=format + DROPPED))
+            check(only(sent, verb=verb, group="", resource="configmaps", kind="drop", format=format[12:], client="other"), f"{verb} as {format}: {sent}")
+    sent = added(lambda: server.json("PATCH", WIDGETS + "/a", {"metadata": {"labels": {"n": "1"}}}, accept="application/json;mf=none", content_type="application/merge-patch+json", want=200))
+    check(only(sent, verb="patch", group="example.com", resource="widgets", kind="mf"), f"a patch: {sent}")
+    sent = added(lambda: server.watch(CONFIGMAPS + "?watch=true&timeoutSeconds=5&showManagedFields=false", 2))
+    check(only(sent, verb="watch", kind="query"), f"a watch is counted once: {sent}")
+    for path in (CONFIGMAPS + "/missing", CONFIGMAPS + "?labelSelector=((("):
+        check(added(lambda: server.request("GET", path, accept="application/json" + DROPPED)) == {}, f"{path}: an error is not counted")
+    check(added(lambda: server.request("GET", CONFIGMAPS)) == {}, "nor what has managedFields")
+    for agent, family in (("kubectl/v1.36.0 (linux/amd64) kubernetes/abc", "kubectl"), ("manager/v0 (linux/amd64) kubernetes/$Format", "go"), ("Helm/3.1", "helm"),
+                          ("OpenAPI-Generator/1/python", "python"), ("never heard of", "other"), ("kubectl-imposter/1", "other")):
+        sent = added(lambda: server.request("GET", CONFIGMAPS + "/a", accept="application/json" + DROPPED, headers={"User-Agent": agent}))
+        check(only(sent, client=family), f"{agent} is {family}: {sent}")
 
 
 def audit():
@@ -206,7 +235,7 @@ def audit():
     with tempfile.TemporaryDirectory() as folder:
         policy, log = os.path.join(folder, "policy.yaml"), os.path.join(folder, "audit.log")
         with open(policy, "w") as file:
-            file.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse, resources: [{group: '', resources: [configmaps]}]}]\n")
+            file.write(AUDIT_CONFIGMAPS)
         with Server(sys.argv[1], flags=(f"--audit-policy-file={policy}", f"--audit-log-path={log}")) as server:
             _, _, sent = server.request("POST", CONFIGMAPS, configmap("recorded"), accept="application/json" + DROPPED)
             server.request("GET", CONFIGMAPS + "/recorded", accept="application/json" + DROPPED)
@@ -255,7 +284,7 @@ def any_field(server):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (given, every_verb, subresources, forms, query_parameter, what_counts, watches, binary_form, read_stripped_write_back, discoverable,
+        run_parts(server, (given, every_verb, subresources, forms, query_parameter, what_counts, watches, binary_form, read_stripped_write_back, discoverable, counted,
                            gates_off_and_on_again, any_field))
     audit()
     finish()

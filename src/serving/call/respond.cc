@@ -73,10 +73,6 @@ Result<Unit> negotiate_response(Call& call) {
   }
   call.view = render::make_view(*call.served, *accepted, include, call.clock.now(), call.settings.gates);
   call.view.refusal = std::move(refusal);
-  if (!accepted->opt_out_kind.empty()) {
-    call.opt_outs.with({to_string(call.info.verb), media_type(accepted->format).substr(12), accepted->opt_out_kind})
-        .add();
-  }
   if (!call.view.drop.empty()) {
     call.warnings.add("this response is partial: fields were dropped as requested; do not write it back");
   }

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "call/call.h"
+#include "call/opt_out.h"
 #include "crd/crd.h"
 #include "custom/conversions.h"
 #include "render/json_indent.h"
@@ -198,6 +199,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (in_one_piece) {
     Result<std::string> whole = render_whole(view, listed.head, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
+    count_opt_out(call);
     co_return respond(call, 200, std::move(*whole));
   }
   render::ListRenderer renderer(view, listed.head, listed.entries.size());
@@ -243,6 +245,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
     if (!written) co_return;
   }
   renderer.end(chunk);
+  count_opt_out(call);
   if (!started) co_return respond(call, 200, take_chunk());
   Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
   if (written) call.response.end();

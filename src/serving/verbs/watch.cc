@@ -6,6 +6,7 @@
 #include "base/api_error.h"
 #include "base/reservation.h"
 #include "base/strings.h"
+#include "call/opt_out.h"
 #include "custom/conversions.h"
 #include "resource/managed.h"
 #include "verbs/each.h"
@@ -143,6 +144,7 @@ std::string websocket_message(std::string_view event, request::Format format) {
 }
 
 void start_stream(call::Call& call) {
+  count_opt_out(call);
   if (net::is_websocket_request(call.request)) {
     for (const std::string_view protocol : subprotocols(call)) {
       call.response.set_header("sec-websocket-protocol", protocol);

@@ -7,6 +7,7 @@
 #include "base/go_numbers.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "call/opt_out.h"
 #include "custom/conversions.h"
 #include "ownership/manager_places.h"
 #include "resource/managed.h"
@@ -726,6 +727,7 @@ void respond_written(call::Call& call, int code, const Written& written) {
   if (const std::optional<render::View> view = recorded_view(call)) {
     record_response(call, render_object(*view, {written.body, written.managed}));
   }
+  count_opt_out(call);
   respond(call, code, std::move(*body));
 }
 
