@@ -38,6 +38,15 @@ bool matches(const BlameOptions& options, const FieldOwners& owners, const Owned
   });
 }
 
+// What an owned field that does not exist is called. Only an apply can unset a field. Others own it because something,
+// such as admission, took out what they had written.
+std::string_view absence(const FieldOwners& owners, const OwnedField& field) {
+  const bool applied = std::any_of(field.owners.begin(), field.owners.end(), [&](uint32_t position) {
+    return owners.managers()[position].operation == ownership::Operation::Apply;
+  });
+  return applied ? "unset" : "taken out";
+}
+
 // Keeps only matching fields and their parents.
 bool keep_matching(const BlameOptions& options, const FieldOwners& owners, OwnedField& field) {
   const bool whole = matches(options, owners, field);
@@ -68,7 +77,7 @@ std::string yaml_at(const Value& value, size_t indent) {
 
 class Renderer {
  public:
-  explicit Renderer(std::vector<Line>& lines) : lines_(lines) {}
+  Renderer(const FieldOwners& owners, std::vector<Line>& lines) : owners_(owners), lines_(lines) {}
 
   void members(const OwnedField& map, size_t indent, std::string first_prefix) {
     std::vector<const OwnedField*> existing, missing;
@@ -172,7 +181,8 @@ class Renderer {
     const bool nested = path != "" && path != "- " && field.element.is_field();
     const std::string text = path + (nested ? "." : "") + name;
     if (!field.owners.empty()) {
-      lines_.push_back({std::string(indent, ' ') + "# " + visible_line(text) + ": unset", &field});
+      lines_.push_back(
+          {std::string(indent, ' ') + "# " + visible_line(text) + ": " + std::string(absence(owners_, field)), &field});
     }
     for (const OwnedField& child : field.children) absent(child, indent, text);
   }
@@ -198,6 +208,7 @@ class Renderer {
     }
   }
 
+  const FieldOwners& owners_;
   std::vector<Line>& lines_;
 };
 
@@ -323,7 +334,7 @@ Result<std::string> blame_text(const Value& object, const BlameOptions& options,
   OwnedField root = owners->root();
   keep_matching(options, *owners, root);
   std::vector<Line> lines;
-  Renderer(lines).members(root, 0, "");
+  Renderer(*owners, lines).members(root, 0, "");
   return terminal.interactive ? as_columns(*owners, lines, options, terminal) : as_yaml(*owners, lines);
 }
 
@@ -331,7 +342,7 @@ Result<std::vector<BlamedLine>> blamed_lines(const Value& object) {
   Result<FieldOwners> owners = FieldOwners::of(object);
   if (!owners) return owners.take_error();
   std::vector<Line> lines;
-  Renderer(lines).members(owners->root(), 0, "");
+  Renderer(*owners, lines).members(owners->root(), 0, "");
   std::vector<BlamedLine> blamed;
   for (Line& line : lines) {
     std::string who = line.field == nullptr || line.field->owners.empty() ? "" : comment_of(*owners, *line.field);
@@ -365,7 +376,7 @@ Result<std::string> blame_json(const Value& object, const BlameOptions& options)
     ListBuilder positions(arena);
     for (const uint32_t position : field.owners) positions.add(Value::integer(position));
     entry.add("owners", positions.build());
-    entry.add("state", Value::string(field.value == nullptr     ? "unset"
+    entry.add("state", Value::string(field.value == nullptr     ? absence(*owners, field)
                                      : field.owners.size() > 1  ? "shared"
                                      : field.owners.size() == 1 ? "owned"
                                      : field.server_managed     ? "server"

@@ -124,6 +124,22 @@ TEST(Blame, OwnedFieldsThatDoNotExistAreComments) {
             "  # - [port=99,protocol=\"UDP\"]: unset # bob (Apply, 2026-01-03T03:04:05Z)");
 }
 
+TEST(Blame, WhatAnUpdateLostWasNotUnset) {
+  const std::string text = blamed(R"(
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c
+  managedFields:
+  - {manager: a, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:x": {}, "f:z": {}}}}
+  - {manager: b, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:y": {}, "f:z": {}}}}
+data: {k: v}
+)");
+  EXPECT_EQ(line_with(text, "# x:"), "  # x: taken out # a (Update)");
+  EXPECT_EQ(line_with(text, "# y:"), "  # y: unset # b (Apply)");
+  EXPECT_THAT(line_with(text, "# z:"), HasSubstr("z: unset # "));
+}
+
 TEST(Blame, OwnersOfAtomicValuesOwnTheirContent) {
   const std::string text = blamed(kService);
   EXPECT_EQ(line_with(text, "ip: 1.2.3.4"), "    - ip: 1.2.3.4 # cloud (Update, status)");
