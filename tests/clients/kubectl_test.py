@@ -104,6 +104,9 @@ metadata: {name: web, annotations: {legacy: {k8s_io__value: unset}}}
             self.assertNotIn("minReadySeconds", done["spec"], version)
             env = done["spec"]["template"]["spec"]["containers"][0]["env"]
             self.assertEqual([item["name"] for item in env], ["KEEP"], version)
+            in_a_list = "apiVersion: v1\nkind: List\nitems:\n-" + unset.strip().replace("\n", "\n  ").join((" ", "\n"))
+            self.assertIn("minReadySeconds", kubectl.run(*apply, stdin=in_a_list, fails=True), version)
+            kubectl.run(*apply, "--validate=false", stdin=in_a_list)
             refused = kubectl.run(*apply, "--validate=false", stdin=in_metadata, fails=True)
             self.assertIn("cannot unmarshal", refused, version)
             kubectl.run("delete", "-n", self.ns, "deployment", "web")
