@@ -90,6 +90,15 @@ class Writer {
     std::set<std::string> includes = {prefix_ + "client/apply.h"};
     for (const std::string& other : others_) includes.insert(prefix_ + "apply/" + other + ".h");
     for (const std::string& include : includes) text += "#include \"" + include + "\"\n";
+    // A schema is one literal. Compilers need not support more than 64 KiB, and say so if they are asked to be
+    // pedantic.
+    constexpr size_t kPortableLiteral = 65'536;
+    const bool long_literals = std::any_of(package_.structs.begin(), package_.structs.end(), [](const Struct& made) {
+      return made.crd_schema.size() >= kPortableLiteral;
+    });
+    if (long_literals) {
+      text += "\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n";
+    }
     text += "\nnamespace holdfast::client::" + package_.name + " {\n\n";
     for (const std::string& name : forward_) text += "class " + name + ";\n";
     if (!forward_.empty()) text += "\n";
@@ -97,6 +106,7 @@ class Writer {
     text += late_;
     text += extracts_;
     text += "}  // namespace holdfast::client::" + package_.name + "\n";
+    if (long_literals) text += "\n#pragma GCC diagnostic pop\n";
     return text;
   }
 
