@@ -206,6 +206,11 @@ TEST_F(RenderTest, WatchFramesEndWithALineInJson) {
 }
 
 TEST_F(RenderTest, WatchFramesHaveALengthInProtobuf) {
+  // A length of more than two bytes.
+  ASSERT_EQ(
+      server.call("POST", kMaps, R"({"metadata":{"name":"large"},"data":{"k":")" + std::string(70'000, 'x') + R"("}})")
+          .status,
+      201);
   const std::string body =
       get(kMaps + "?watch=1&timeoutSeconds=1&resourceVersion=0", "application/vnd.kubernetes.protobuf;stream=watch");
   EXPECT_EQ(content_type, "application/vnd.kubernetes.protobuf;stream=watch");
@@ -223,7 +228,7 @@ TEST_F(RenderTest, WatchFramesHaveALengthInProtobuf) {
     ++frames;
   }
   EXPECT_EQ(at, body.size());
-  EXPECT_EQ(frames, 3);
+  EXPECT_EQ(frames, 4);
 }
 
 TEST_F(RenderTest, OnlyTheFirstTableOfAWatchHasColumns) {
