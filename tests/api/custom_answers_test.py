@@ -122,6 +122,26 @@ def exported_objects_are_restored(server):
     check(code == 500 and json.loads(data)["message"] == "content is not a list", f"{code} {data[:200]}")
 
 
+def objects_migrate_by_writing_them_back(server):
+    """A write that changes nothing stores an object again if it is stored in an older version."""
+    both = lambda stored: [version("v1", storage=stored == "v1"), version("v2", storage=stored == "v2")]
+    server.json("POST", CRDS, definition("moves", "Move", versions=both("v1")), want=201)
+    moves = ROOT + "/namespaces/default/moves"
+    old = server.json("POST", moves, thing("Move", "m", x=1), want=201)
+    number = lambda: server.json("GET", moves + "/m", want=200)["metadata"]["resourceVersion"]
+    server.json("PUT", moves + "/m", old, want=200)
+    check(number() == old["metadata"]["resourceVersion"], "nothing is written while the version is the same")
+    server.json("PATCH", CRDS + "/moves.answers.example.com", {"spec": {"versions": both("v2")}}, content_type=MERGE, want=200)
+    def is_moved():
+        server.json("PUT", moves + "/m?dryRun=All", old)  # Stores nothing.
+        after = server.json("PUT", moves + "/m", old)
+        return after["kind"] == "Move" and after["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]
+    wait_until("v2 is stored", is_moved)
+    moved = number()
+    again = server.json("PUT", moves + "/m", server.json("GET", moves + "/m"), want=200)
+    check(again["metadata"]["resourceVersion"] == moved == number(), "once")
+
+
 def defaults_of_each_version(server):
     """Requests get the defaults of their version, stored objects those of the stored version, conversions none."""
     text = {"type": "string"}
@@ -375,7 +395,7 @@ def replicas_below_an_index(server):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (setup, paths_and_verbs, scales, values_of_the_wrong_type, exported_objects_are_restored, defaults_of_each_version, fields_to_select_by_are_of_a_version,
+        run_parts(server, (setup, paths_and_verbs, scales, values_of_the_wrong_type, exported_objects_are_restored, objects_migrate_by_writing_them_back, defaults_of_each_version, fields_to_select_by_are_of_a_version,
                            finalizers_are_warned_about, conditions_of_definitions, ownership_outlives_its_version,
                            findings_are_listed_by_place, resources_inside_resources, old_mistakes_are_forgiven,
                            watches_end_with_their_definition, built_in_groups_are_not_extended,

@@ -197,7 +197,10 @@ class StoreCommands(unittest.TestCase):
             self.assertEqual([live['s']['spec'][key] for key in ('clusterIPs', 'ipFamilies', 'ipFamilyPolicy')], [['10.0.0.44'], ['IPv4'], 'SingleStack'])
             self.assertEqual(connection.done('GET', '/apis/networking.k8s.io/v1/ipaddresses/10.0.0.44')['spec']['parentRef']['name'], 's')
             for name, path in paths.items():
-                connection.done('PATCH', path, {'metadata': {'labels': {'a': 'b'}}}, 'application/merge-patch+json')
+                if name == 'b':  # Also a write that changes nothing.
+                    connection.done('PUT', path, live[name])
+                else:
+                    connection.done('PATCH', path, {'metadata': {'labels': {'a': 'b'}}}, 'application/merge-patch+json')
                 self.assertEqual(connection.done('GET', path)['spec'], live[name]['spec'])
         checked = self.store('check', etcd.url)
         for text in outdated:

@@ -12,6 +12,7 @@
 #include "custom/conversions.h"
 #include "ownership/ownership.h"
 #include "resource/managed.h"
+#include "resource/outdated.h"
 #include "schema/schema.h"
 
 namespace holdfast::custom {
@@ -214,10 +215,12 @@ class CustomRules final : public resource::ObjectRules {
   const Embedded embedded_;
 };
 
-class CustomCodec final : public resource::ObjectCodec {
+class CustomCodec final : public resource::ObjectCodec, public resource::OutdatedValues {
  public:
   explicit CustomCodec(std::shared_ptr<const crd::Definition> definition)
-      : definition_(std::move(definition)), embedded_(definition_->versions().size()) {
+      : definition_(std::move(definition)),
+        embedded_(definition_->versions().size()),
+        written_version_(resource::api_version_of(*definition_->storage_version().resource)) {
     // All versions share one cache, each with its own selectable fields.
     for (const crd::Version& version : definition_->versions()) {
       for (const std::string& field : version.selectable_fields) {
@@ -255,6 +258,7 @@ class CustomCodec final : public resource::ObjectCodec {
     if (draft.value().int_at_or(0, "metadata", "generation") == 0)
       draft.root().child("metadata").set("generation", Value::integer(1));
     const crd::Version& own = version_of(*tree);
+    if (tree->text_at("apiVersion") != written_version_) read_outdated_.store(true, std::memory_order_relaxed);
     draft.root().set("apiVersion", Value::string(arena, resource::api_version_of(*own.resource)));
     Draft finished(arena, as_read(arena, schema::prune(arena, own.schema->root(), draft.value())));
     finished.root().child("metadata").set("resourceVersion", Value::string(arena, std::to_string(revision.value)));
@@ -305,6 +309,11 @@ class CustomCodec final : public resource::ObjectCodec {
     return codec::encode_json_sorted(draft.value());
   }
 
+  bool is_outdated(std::string_view stored) const override {
+    return resource::stored_type(stored).api_version != written_version_;
+  }
+  bool has_read_outdated() const override { return read_outdated_.load(std::memory_order_relaxed); }
+
   std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
     std::vector<std::string_view> fields;
     fields.reserve(names_.size());
@@ -327,7 +336,9 @@ class CustomCodec final : public resource::ObjectCodec {
 
   const std::shared_ptr<const crd::Definition> definition_;
   const std::vector<Embedded> embedded_;  // One per version.
+  const std::string written_version_;
   std::vector<std::string_view> names_;
+  mutable std::atomic<bool> read_outdated_{false};
 };
 
 // Metadata of the object and of every embedded resource, as decoded and encoded by Go's ObjectMeta.

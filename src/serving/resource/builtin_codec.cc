@@ -1,5 +1,6 @@
 #include "resource/builtin_codec.h"
 
+#include <atomic>
 #include <cassert>
 
 #include "base/api_version.h"
@@ -11,13 +12,14 @@
 #include "kinds/stored_versions.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
+#include "resource/outdated.h"
 
 namespace holdfast::resource {
 namespace {
 
 using ownership::ManagedEntry;
 
-class BuiltinCodec final : public ObjectCodec {
+class BuiltinCodec final : public ObjectCodec, public OutdatedValues {
  public:
   BuiltinCodec(const types::Resource& stored, const Gates& gates, std::string_view default_family)
       : stored_(stored),
@@ -97,6 +99,12 @@ class BuiltinCodec final : public ObjectCodec {
     return body;
   }
 
+  bool is_outdated(std::string_view stored) const override {
+    const std::string version = stored_type(stored).api_version;
+    return !version.empty() && version != written_version_ && version != api_version_;
+  }
+  bool has_read_outdated() const override { return read_outdated_.load(std::memory_order_relaxed); }
+
   std::vector<std::string_view> fields_of(Arena& arena, const Value& tree) const override {
     return kinds::selectable_values(arena, stored_, tree);
   }
@@ -153,6 +161,7 @@ class BuiltinCodec final : public ObjectCodec {
   };
   Result<Version> version_named(std::string_view api_version, std::string_view kind) const {
     if (api_version == api_version_ && kind == stored_.kind) return Version{&stored_, stored_.type, nullptr};
+    read_outdated_.store(true, std::memory_order_relaxed);
     const GroupVersion from = split_api_version(api_version);
     const types::Resource* resource = types::find_kind(from.group, from.version, kind);
     if (resource != nullptr && resource->type != nullptr) return Version{resource, resource->type, nullptr};
@@ -173,6 +182,7 @@ class BuiltinCodec final : public ObjectCodec {
   const std::string written_version_;  // As stored by kube-apiserver.
   const bool is_definition_, is_service_;
   const kinds::SelectableFields selectable_;
+  mutable std::atomic<bool> read_outdated_{false};
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "ownership/manager_places.h"
 #include "resource/managed.h"
 #include "resource/object_codec.h"
+#include "resource/outdated.h"
 #include "services/service_pools.h"
 #include "write/admission.h"
 #include "write/claim_access.h"
@@ -374,6 +375,16 @@ Written unchanged(call::Call& call, const LiveObject& live) {
   return written;
 }
 
+// Whether the object is stored in another version than the one in which it would be written now. Costs a read of the
+// store only where such values have been seen.
+Task<bool> is_outdated(call::Call& call, const LiveObject& live) {
+  resource::Storage& storage = call.storage();
+  const resource::OutdatedValues* outdated = resource::outdated_values(storage.codec());
+  if (outdated == nullptr || !outdated->has_read_outdated()) co_return false;
+  store::StoreResult<store::Got> got = co_await storage.read_stored(storage.key(live.entry->key()), call.executor());
+  co_return got && got->item && got->item->modified == live.revision && outdated->is_outdated(*got->item->value);
+}
+
 Task<Result<Attempt>> store_own_change(call::Call& call, const LiveObject& live, Value next, bool dry_run) {
   Result<std::string> body = call.storage().codec().body_of(call.arena, next);
   if (!body) co_return body.take_error();
@@ -481,7 +492,9 @@ Task<Result<Attempt>> Writer::store_change(call::Call& call, const WriteRequest&
   }
   // Entries that could not be decoded are rewritten by any write that changes something.
   const bool same_owners = ownership::equal(next.managed, live.managed) && live.managed_problem.empty();
-  if (same_object && same_owners) co_return Attempt(unchanged(call, live));
+  if (same_object && same_owners && (request.options.dry_run || !co_await is_outdated(call, live))) {
+    co_return Attempt(unchanged(call, live));
+  }
   const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = !request.keeps_ownership_if_too_large};
   Result<Attempt> stored = co_await replace_live(
       call, live, *encoded, resource::stored_entries(call.arena, next.managed, call.served->custom), options,
