@@ -7,9 +7,8 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
-#include "controllers/keyed_work.h"
 #include "controllers/objects.h"
 #include "resource/resource.h"
 #include "value/value.h"
@@ -35,56 +34,57 @@ size_t type_position() {
 }  // namespace
 
 struct AccountTokens::State {
-  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests,
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Standby& other,
         const tokens::Signer& signs, std::string ca_pem)
       : api(served),
         tasks(runs_on, "service account tokens"),
         calls(own),
-        pause(rests),
+        standby(other),
         signer(signs),
         root_ca_pem(std::move(ca_pem)) {}
 
   api::Api& api;
   TaskGroup tasks;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
   const tokens::Signer& signer;
   const std::string root_ca_pem;
   const size_t type_field = type_position();
 
   // Owned by the loop.
-  Followed secrets, accounts;
+  cache::Follower secrets{tasks}, accounts{tasks};
   std::set<std::string, std::less<>> token_secrets;  // "namespace/name" of token Secrets.
-  KeyedWork work{tasks, &pause, [this](std::string key) { return settle(std::move(key)); }};
+  KeyedQueue<std::string> queue{tasks, [this](std::string key) { return settle(std::move(key)); }, standby.pausing()};
 
   Task<void> follow_secrets() {
-    return follow(
-        tasks, *api.cache_of("", "secrets"), secrets, [this] { token_secrets.clear(); },
-        [this](const cache::Delivery& event) {
-          if (!event.object()) return;
-          const std::string key(event.object()->key());
-          const bool ours = event.object()->field(type_field) == kType;
-          if (event.type == cache::EventType::Deleted || !ours) {
-            token_secrets.erase(key);
-            return;
-          }
-          token_secrets.insert(key);
-          work.request(key);
-        });
+    return secrets.run(*api.cache_of("", "secrets"),
+                       {.begin = [this] { token_secrets.clear(); },
+                        .see = cache::one_by_one([this](const cache::Delivery& event) { see_secret(event); })});
+  }
+
+  void see_secret(const cache::Delivery& event) {
+    const std::string key(event.object()->key());
+    const bool ours = event.object()->field(type_field) == kType;
+    if (event.type == cache::EventType::Deleted || !ours) {
+      token_secrets.erase(key);
+      return;
+    }
+    token_secrets.insert(key);
+    queue.add(key);
+  }
+
+  Task<void> follow_accounts() {
+    return accounts.run(*api.cache_of("", "serviceaccounts"),
+                        {.see = cache::one_by_one([this](const cache::Delivery& event) { see_account(event); })});
   }
 
   // The Secrets of an account that was deleted or replaced are in the same namespace.
-  Task<void> follow_accounts() {
-    return follow(
-        tasks, *api.cache_of("", "serviceaccounts"), accounts, [] {},
-        [this](const cache::Delivery& event) {
-          if (event.type != cache::EventType::Deleted || !event.object()) return;
-          const std::string scope = std::string(event.object()->namespace_name()) + "/";
-          for (auto key = token_secrets.lower_bound(scope); key != token_secrets.end() && key->starts_with(scope);
-               ++key) {
-            work.request(*key);
-          }
-        });
+  void see_account(const cache::Delivery& event) {
+    if (event.type != cache::EventType::Deleted) return;
+    const std::string scope = std::string(event.object()->namespace_name()) + "/";
+    for (auto key = token_secrets.lower_bound(scope); key != token_secrets.end() && key->starts_with(scope); ++key) {
+      queue.add(*key);
+    }
   }
 
   // Returns false to retry later. Follows syncSecret in kube-controller-manager's tokens_controller.go.
@@ -160,9 +160,9 @@ struct AccountTokens::State {
   }
 };
 
-AccountTokens::AccountTokens(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,
+AccountTokens::AccountTokens(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Standby& standby,
                              const tokens::Signer& signer, std::string root_ca_pem)
-    : state_(std::make_unique<State>(api, loop, calls, pause, signer, std::move(root_ca_pem))) {}
+    : state_(std::make_unique<State>(api, loop, calls, standby, signer, std::move(root_ca_pem))) {}
 AccountTokens::~AccountTokens() = default;
 
 void AccountTokens::start() {

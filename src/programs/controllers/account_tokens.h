@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 #include "tokens/tokens.h"
@@ -17,7 +17,7 @@ namespace holdfast::controllers {
 // Runs on one loop; watches Secrets and ServiceAccounts. `signer` must outlive it.
 class AccountTokens {
  public:
-  AccountTokens(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,
+  AccountTokens(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Standby& standby,
                 const tokens::Signer& signer, std::string root_ca_pem);
   ~AccountTokens();
 

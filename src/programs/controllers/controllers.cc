@@ -7,11 +7,11 @@
 #include "controllers/garbage_collector.h"
 #include "controllers/leases.h"
 #include "controllers/namespaces.h"
-#include "controllers/pause.h"
 #include "controllers/policy_status.h"
 #include "controllers/quota_controller.h"
 #include "controllers/role_aggregation.h"
 #include "controllers/service_cidrs.h"
+#include "controllers/standby.h"
 
 namespace holdfast::controllers {
 namespace {
@@ -56,9 +56,9 @@ Result<Unit> check(const Options& options) {
 }
 
 struct Controllers::State {
-  State(api::Api& api, net::EventLoop& loop, const Clock& clock) : pause(api, clock), calls(api.own_calls(loop)) {}
+  State(api::Api& api, net::EventLoop& loop, const Clock& clock) : standby(api, clock), calls(api.own_calls(loop)) {}
 
-  Pause pause;
+  Standby standby;
   own_calls::OwnCalls calls;
   std::unique_ptr<NamespaceController> namespaces;  // Null if all its parts are disabled.
   std::unique_ptr<GarbageCollector> garbage;
@@ -75,8 +75,8 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
     : state_(std::make_unique<State>(api, loop, clock)) {
   const auto wanted = [&](std::string_view name) { return runs(options.controllers, name); };
   if (wanted("serviceaccount-token") && options.signer != nullptr) {
-    state_->tokens =
-        std::make_unique<AccountTokens>(api, loop, state_->calls, state_->pause, *options.signer, options.root_ca_pem);
+    state_->tokens = std::make_unique<AccountTokens>(api, loop, state_->calls, state_->standby, *options.signer,
+                                                     options.root_ca_pem);
   }
   const bool deletes = wanted("namespace"), accounts = wanted("serviceaccount"),
              publishes = wanted("root-ca-certificate-publisher");
@@ -86,26 +86,26 @@ Controllers::Controllers(api::Api& api, net::EventLoop& loop, const Clock& clock
                                       .publishes_root_ca = publishes,
                                       .root_ca_pem = std::move(options.root_ca_pem)};
     state_->namespaces =
-        std::make_unique<NamespaceController>(api, loop, state_->calls, state_->pause, std::move(chosen));
+        std::make_unique<NamespaceController>(api, loop, state_->calls, state_->standby, std::move(chosen));
   }
   if (wanted("garbage-collector")) {
-    state_->garbage = std::make_unique<GarbageCollector>(api, loop, clock, state_->calls, state_->pause);
+    state_->garbage = std::make_unique<GarbageCollector>(api, loop, clock, state_->calls, state_->standby);
   }
   if (wanted("clusterrole-aggregation-controller")) {
-    state_->roles = std::make_unique<RoleAggregation>(api, loop, state_->calls, state_->pause);
+    state_->roles = std::make_unique<RoleAggregation>(api, loop, state_->calls, state_->standby);
   }
   if (wanted("lease-cleanup")) {
     state_->leases = std::make_unique<LeaseCleaner>(api, loop, clock, state_->calls);
   }
   if (wanted("validatingadmissionpolicy-status-controller")) {
-    state_->policies = std::make_unique<PolicyStatus>(api, loop, state_->calls, state_->pause);
+    state_->policies = std::make_unique<PolicyStatus>(api, loop, state_->calls, state_->standby);
   }
   if (wanted("service-cidr-controller")) {
-    state_->cidrs = std::make_unique<ServiceCidrs>(api, loop, clock, state_->calls, state_->pause);
+    state_->cidrs = std::make_unique<ServiceCidrs>(api, loop, clock, state_->calls, state_->standby);
   }
   state_->flows = std::make_unique<FlowStatus>(api, loop, clock, state_->calls);
   if (wanted("resourcequota")) {
-    state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->pause);
+    state_->quotas = std::make_unique<QuotaController>(api, loop, clock, state_->calls, state_->standby);
   }
 }
 

@@ -9,10 +9,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
 #include "controllers/objects.h"
-#include "controllers/queued_work.h"
 #include "value/value.h"
 
 namespace holdfast::controllers {
@@ -77,41 +76,43 @@ struct FlowStatus::State {
   const own_calls::OwnCalls& calls;
 
   // Owned by the loop.
-  Followed schemas, levels;
+  cache::Follower schemas{tasks}, levels{tasks};
   std::unordered_map<std::string, std::string, KeyHash, std::equal_to<>> level_of;  // By schema name.
   std::unordered_map<std::string, std::set<std::string, std::less<>>, KeyHash, std::equal_to<>> schemas_of;
-  QueuedWork work{tasks, nullptr, [this](std::string name) { return look(std::move(name)); }};
+  KeyedQueue<std::string> queue{tasks, [this](std::string name) { return look(std::move(name)); }, {.workers = 1}};
 
   Task<void> follow_schemas() {
-    return follow(
-        tasks, *api.cache_of(kGroup, "flowschemas"), schemas,
-        [this] {
-          level_of.clear();
-          schemas_of.clear();
-        },
-        [this](const cache::Delivery& delivery) {
-          if (delivery.type == cache::EventType::Bookmark) return;
-          const std::string name(delivery.object()->name());
-          forget(name);
-          if (delivery.type == cache::EventType::Deleted) return;
-          Arena arena;
-          const store::Blob body = delivery.object()->body();
-          const Result<Value> schema = object_tree(arena, schema_type(), *body);
-          if (!schema) return;
-          remember(name, schema->text_at("spec", "priorityLevelConfiguration", "name"));
-          work.request(name);
-        });
+    return schemas.run(*api.cache_of(kGroup, "flowschemas"),
+                       {.begin =
+                            [this] {
+                              level_of.clear();
+                              schemas_of.clear();
+                            },
+                        .see = cache::one_by_one([this](const cache::Delivery& event) { see_schema(event); })});
+  }
+
+  void see_schema(const cache::Delivery& event) {
+    const std::string name(event.object()->name());
+    forget(name);
+    if (event.type == cache::EventType::Deleted) return;
+    Arena arena;
+    const store::Blob body = event.object()->body();
+    const Result<Value> schema = object_tree(arena, schema_type(), *body);
+    if (!schema) return;
+    remember(name, schema->text_at("spec", "priorityLevelConfiguration", "name"));
+    queue.add(name);
   }
 
   Task<void> follow_levels() {
-    return follow(
-        tasks, *api.cache_of(kGroup, "prioritylevelconfigurations"), levels, [] {},
-        [this](const cache::Delivery& delivery) {
-          if (delivery.type != cache::EventType::Added && delivery.type != cache::EventType::Deleted) return;
-          const auto found = schemas_of.find(delivery.object()->name());
-          if (found == schemas_of.end()) return;
-          for (const std::string& schema : found->second) work.request(schema);
-        });
+    return levels.run(*api.cache_of(kGroup, "prioritylevelconfigurations"),
+                      {.see = cache::one_by_one([this](const cache::Delivery& event) { see_level(event); })});
+  }
+
+  void see_level(const cache::Delivery& event) {
+    if (event.type == cache::EventType::Modified) return;
+    const auto found = schemas_of.find(event.object()->name());
+    if (found == schemas_of.end()) return;
+    for (const std::string& schema : found->second) queue.add(schema);
   }
 
   void remember(const std::string& schema, std::string_view level) {

@@ -1,8 +1,8 @@
 #include "controllers/garbage_collector.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/task_group.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
 #include "controllers/objects.h"
 #include "controllers/owner_graph.h"
@@ -33,7 +34,7 @@ constexpr auto kRegistryLook = 250ms;  // New kinds are detected within this tim
 constexpr auto kFirstRetry = 20ms, kLongestRetry = 30'000ms;
 // Number of objects examined before yielding the loop: there may be many at startup.
 constexpr size_t kAtATime = 64;
-constexpr int kWorkers = 16;  // Enough to have many deletions in one group commit.
+constexpr size_t kWorkers = 16;  // Enough to have many deletions in one group commit.
 // Limit for finding an owner with the same uid in another namespace: it is worth an event, but not a large scan.
 constexpr uint64_t kSearched = 5000;
 constexpr size_t kReported = 20;  // Events for the references of one object.
@@ -76,15 +77,16 @@ Value merge_patch(Arena& arena, const Value& live, std::string_view member, Valu
 }  // namespace
 
 struct GarbageCollector::State {
-  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Pause& rests)
-      : api(served), tasks(loop, "garbage collector"), clock(time), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Standby& other)
+      : api(served), tasks(loop, "garbage collector"), clock(time), calls(own), standby(other) {}
 
   struct Kind {
+    explicit Kind(TaskGroup& tasks) : follower(tasks) {}
     const types::Resource* resource = nullptr;  // The stored version.
     cache::Cache* cache = nullptr;
     const store::Store* store = nullptr;
     std::shared_ptr<const void> keeps_alive;
-    std::shared_ptr<cache::Watcher> watcher;
+    cache::Follower follower;
     bool listed = false;   // Everything that existed when the watch began has been processed.
     bool retired = false;  // No longer served; watched until its last events have been processed.
   };
@@ -93,7 +95,9 @@ struct GarbageCollector::State {
     Uid uid;
     uint32_t kind = 0;
     std::string key;
-    int failures = 0;
+
+    // An object whose kind was replaced is another item: kind_of() no longer finds the former one.
+    bool operator<(const Item& other) const { return std::tie(uid.bits, kind) < std::tie(other.uid.bits, other.kind); }
   };
   enum class Outcome : uint8_t { Done, Again };
 
@@ -101,7 +105,7 @@ struct GarbageCollector::State {
   TaskGroup tasks;
   const Clock& clock;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
 
   // Owned by the loop.
   std::map<uint32_t, KindRef> kinds;  // The watched kinds, by number. Numbers are never reused.
@@ -110,9 +114,9 @@ struct GarbageCollector::State {
   OwnerGraph graph;
   std::unordered_map<Uid, Item, UidHash> waiting;     // In foreground deletion, until nothing blocks them.
   std::unordered_map<Uid, Item, UidHash> unresolved;  // Have owners of kinds that are not served.
-  std::deque<Item> queue;
-  std::unordered_set<Uid, UidHash> queued;
-  int working = 0;
+  KeyedQueue<Item> queue{
+      tasks, [this](Item item) { return work(std::move(item)); },
+      standby.pausing({.workers = kWorkers, .first_retry = kFirstRetry, .longest_retry = kLongestRetry})};
 
   // --- Watching ---
 
@@ -139,7 +143,7 @@ struct GarbageCollector::State {
       if (resource.kind == "Event" && !served.custom) continue;  // Events expire.
       cache::Cache* objects = api.cache_of(resource.group, resource.plural);
       if (objects == nullptr) continue;
-      auto kind = std::make_shared<Kind>();
+      auto kind = std::make_shared<Kind>(tasks);
       kind->resource = &resource;
       kind->cache = objects;
       kind->store = &served.storage->store();
@@ -163,14 +167,14 @@ struct GarbageCollector::State {
   // The last objects of a kind are deleted before its definition: process their events first.
   Task<void> retire(KindRef kind) {
     if (co_await kind->cache->consistent(tasks.loop())) {
-      while (!tasks.closing() && kind->watcher != nullptr && has_unseen(*kind)) co_await tasks.sleep(1ms);
+      while (!tasks.closing() && kind->follower.watching() && has_unseen(*kind)) co_await tasks.sleep(1ms);
       co_await tasks.sleep(1ms);  // For events already taken that are waiting for the loop.
     }
-    if (kind->watcher != nullptr) kind->watcher->cancel();
+    kind->follower.cancel();
   }
 
   // The cache has events that have not been processed.
-  static bool has_unseen(const Kind& kind) { return !kind.listed || (kind.watcher && kind.watcher->pending()); }
+  static bool has_unseen(const Kind& kind) { return !kind.listed || kind.follower.pending(); }
 
   // Removes the objects of a kind that is no longer watched. If the kind was replaced because its definition changed,
   // the replacement lists them again.
@@ -199,41 +203,25 @@ struct GarbageCollector::State {
   }
 
   Task<void> follow(uint32_t number, KindRef kind) {
-    for (bool first = true; !tasks.closing() && !kind->retired && is_served(*kind); first = false) {
-      cache::WatchRequest request;
-      request.start = cache::WatchRequest::Start::Initial;
-      request.bookmarks = true;
-      request.initial_events_bookmark = true;
-      Result<cache::Watcher> opened = co_await kind->cache->watch(request, tasks.loop());
-      if (!opened) {
-        co_await tasks.sleep(kFirstRetry);
-        continue;
-      }
-      if (kind->retired) break;
-      kind->listed = false;
-      kind->watcher = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = kind->watcher;
-      std::vector<cache::Delivery> events;
-      while (!tasks.closing()) {
-        co_await mine->next(tasks.loop(), events, kAtATime);
-        if (events.empty()) break;
-        for (const cache::Delivery& event : events) {
-          if (event.object()) {
-            see(number, *kind, event);
-          } else if (event.initial_events_end) {
-            kind->listed = true;
-            // Deletions between two watches were not delivered.
-            if (!first) {
-              for (const Uid& uid : graph.objects()) enqueue(uid);
-            }
-          }
-        }
-        pump();
-        if (mine->pending()) co_await tasks.sleep(0ms);
-      }
-    }
+    int watches = 0;
+    co_await kind->follower.run(*kind->cache, {.marks_initial_end = true,
+                                               .batch = kAtATime,
+                                               .wanted = [this, kind] { return !kind->retired && is_served(*kind); },
+                                               .begin =
+                                                   [&watches, kind] {
+                                                     ++watches;
+                                                     kind->listed = false;
+                                                   },
+                                               .see = cache::one_by_one([&](const cache::Delivery& event) {
+                                                 if (event.object()) return see(number, *kind, event);
+                                                 if (!event.initial_events_end) return;
+                                                 kind->listed = true;
+                                                 // Deletions between two watches were not delivered.
+                                                 if (watches > 1) {
+                                                   for (const Uid& uid : graph.objects()) enqueue(uid);
+                                                 }
+                                               })});
     kind->retired = true;
-    kind->watcher.reset();
     followed.erase(kind->resource);
     kinds.erase(number);
     if (!tasks.closing()) forget(number);
@@ -321,47 +309,12 @@ struct GarbageCollector::State {
 
   // --- The queue ---
 
-  void enqueue(Item item) {
-    if (!queued.insert(item.uid).second) return;
-    queue.push_back(std::move(item));
-    pump();
-  }
+  void enqueue(Item item) { queue.add(std::move(item)); }
   void enqueue(const Uid& uid) {
     if (const OwnerGraph::Object* object = graph.find(uid)) enqueue(Item{uid, object->kind, object->key});
   }
 
-  void pump() {
-    while (working < kWorkers && !queue.empty() && !tasks.closing()) {
-      Item item = std::move(queue.front());
-      queue.pop_front();
-      ++working;
-      tasks.run(work(std::move(item)));
-    }
-  }
-
-  Task<void> work(Item item) {
-    while (pause.on() && !tasks.closing()) co_await tasks.sleep(Pause::kLook);
-    // From here on, an event about it enqueues it again.
-    queued.erase(item.uid);
-    Outcome outcome = Outcome::Done;
-    try {
-      if (!tasks.closing()) outcome = co_await process(item);
-    } catch (...) {
-      // Not left to the group: this worker must become free again.
-      report_failed_task("garbage collection", std::current_exception());
-      outcome = Outcome::Again;
-    }
-    --working;
-    if (outcome == Outcome::Again) tasks.run(retry(std::move(item)));
-    pump();
-  }
-
-  Task<void> retry(Item item) {
-    const auto wait = std::min<net::Millis>(kFirstRetry * (1 << std::min(item.failures, 11)), kLongestRetry);
-    ++item.failures;
-    co_await tasks.sleep(wait);
-    if (!tasks.closing()) enqueue(std::move(item));
-  }
+  Task<bool> work(Item item) { co_return co_await process(item) == Outcome::Done; }
 
   // --- One object ---
 
@@ -634,8 +587,8 @@ struct GarbageCollector::State {
 };
 
 GarbageCollector::GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock,
-                                   const own_calls::OwnCalls& calls, Pause& pause)
-    : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
+                                   const own_calls::OwnCalls& calls, Standby& standby)
+    : state_(std::make_unique<State>(api, loop, clock, calls, standby)) {}
 GarbageCollector::~GarbageCollector() = default;
 
 void GarbageCollector::start() {
@@ -644,9 +597,7 @@ void GarbageCollector::start() {
 
 Task<void> GarbageCollector::close(Executor& executor) {
   co_await state_->tasks.close(executor, [this] {
-    for (const auto& [number, kind] : state_->kinds) {
-      if (kind->watcher != nullptr) kind->watcher->cancel();
-    }
+    for (const auto& [number, kind] : state_->kinds) kind->follower.cancel();
   });
 }
 

@@ -11,7 +11,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 
@@ -20,7 +20,7 @@ namespace holdfast::controllers {
 class GarbageCollector {
  public:
   GarbageCollector(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls,
-                   Pause& pause);
+                   Standby& standby);
   ~GarbageCollector();
 
   void start();

@@ -5,9 +5,8 @@
 
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
-#include "controllers/keyed_work.h"
 #include "controllers/objects.h"
 #include "own_calls/requests.h"
 #include "resource/resource.h"
@@ -42,32 +41,31 @@ bool nothing_in(const cache::ListPage& page) { return page.entries.empty() && pa
 }  // namespace
 
 struct NamespaceController::State {
-  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests,
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Standby& other,
         NamespaceControllerOptions chosen)
       : api(served),
         loop(runs_on),
         tasks(runs_on, "namespace controller"),
         calls(own),
-        pause(rests),
+        standby(other),
         options(std::move(chosen)) {}
 
   api::Api& api;
   net::EventLoop& loop;
   TaskGroup tasks;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
   const NamespaceControllerOptions options;
 
   // Owned by the loop.
-  Followed namespaces;
-  KeyedWork work{tasks, &pause, [this](std::string name) { return settle(std::move(name)); }};
+  cache::Follower namespaces{tasks};
+  KeyedQueue<std::string> queue{tasks, [this](std::string name) { return settle(std::move(name)); }, standby.pausing()};
 
   Task<void> follow_namespaces() {
-    return follow(
-        tasks, *api.cache_of("", "namespaces"), namespaces, [] {},
-        [this](const cache::Delivery& event) {
-          if (event.type != cache::EventType::Deleted && event.object()) work.request(event.object()->name());
-        });
+    return namespaces.run(*api.cache_of("", "namespaces"), {.see = cache::one_by_one([this](const auto& event) {
+                                                              if (event.type != cache::EventType::Deleted)
+                                                                queue.add(std::string(event.object()->name()));
+                                                            })});
   }
 
   // Returns false to retry later, true if the namespace needs no more work for now, or is deleted.
@@ -164,8 +162,8 @@ struct NamespaceController::State {
 };
 
 NamespaceController::NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls,
-                                         Pause& pause, NamespaceControllerOptions options)
-    : state_(std::make_unique<State>(api, loop, calls, pause, std::move(options))) {}
+                                         Standby& standby, NamespaceControllerOptions options)
+    : state_(std::make_unique<State>(api, loop, calls, standby, std::move(options))) {}
 NamespaceController::~NamespaceController() = default;
 
 void NamespaceController::start() {

@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 
@@ -23,7 +23,7 @@ struct NamespaceControllerOptions {
 // Runs on one loop. Watches namespaces; only polls while waiting for objects with finalizers.
 class NamespaceController {
  public:
-  NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause,
+  NamespaceController(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Standby& standby,
                       NamespaceControllerOptions options);
   ~NamespaceController();
 

@@ -5,9 +5,8 @@
 
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
-#include "controllers/queued_work.h"
 #include "own_calls/requests.h"
 #include "policy/policy.h"
 #include "resource/resource.h"
@@ -42,26 +41,25 @@ Value warnings_value(Arena& arena, std::span<const policy::TypeWarning> warnings
 }  // namespace
 
 struct PolicyStatus::State {
-  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests)
-      : api(served), loop(runs_on), tasks(runs_on, "policy status"), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Standby& other)
+      : api(served), loop(runs_on), tasks(runs_on, "policy status"), calls(own), standby(other) {}
 
   api::Api& api;
   net::EventLoop& loop;
   TaskGroup tasks;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
 
   // Owned by the loop.
-  Followed policies;
-  QueuedWork work{tasks, &pause, [this](std::string name) { return look(std::move(name)); }};
+  cache::Follower policies{tasks};
+  KeyedQueue<std::string> queue{tasks, [this](std::string name) { return look(std::move(name)); },
+                                standby.pausing({.workers = 1})};
 
   Task<void> follow_policies() {
-    return follow(
-        tasks, *api.cache_of(kGroup, kPlural), policies, [] {},
-        [this](const cache::Delivery& delivery) {
-          if (delivery.type == cache::EventType::Bookmark || delivery.type == cache::EventType::Deleted) return;
-          work.request(delivery.object()->name());
-        });
+    return policies.run(*api.cache_of(kGroup, kPlural), {.see = cache::one_by_one([this](const auto& event) {
+                                                           if (event.type != cache::EventType::Deleted)
+                                                             queue.add(std::string(event.object()->name()));
+                                                         })});
   }
 
   // The types of a kind; null if it is not served or has no schema.
@@ -127,8 +125,8 @@ struct PolicyStatus::State {
   }
 };
 
-PolicyStatus::PolicyStatus(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause)
-    : state_(std::make_unique<State>(api, loop, calls, pause)) {}
+PolicyStatus::PolicyStatus(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Standby& standby)
+    : state_(std::make_unique<State>(api, loop, calls, standby)) {}
 PolicyStatus::~PolicyStatus() = default;
 
 void PolicyStatus::start() {

@@ -6,7 +6,7 @@
 
 #include "api/api.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 
@@ -15,7 +15,7 @@ namespace holdfast::controllers {
 // Runs on one loop; watches the policies.
 class PolicyStatus {
  public:
-  PolicyStatus(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause);
+  PolicyStatus(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Standby& standby);
   ~PolicyStatus();
 
   void start();

@@ -8,8 +8,8 @@
 #include "admission/admission.h"
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
 #include "controllers/objects.h"
 #include "resource/resource.h"
 #include "types/types.h"
@@ -32,37 +32,37 @@ constexpr size_t kAtATime = 256;
 }  // namespace
 
 struct QuotaController::State {
-  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Pause& rests)
-      : api(served), tasks(loop, "quota controller"), clock(time), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& loop, const Clock& time, const own_calls::OwnCalls& own, Standby& other)
+      : api(served), tasks(loop, "quota controller"), clock(time), calls(own), standby(other) {}
 
   struct Kind {
+    explicit Kind(TaskGroup& tasks) : follower(tasks) {}
     const types::Resource* resource = nullptr;
     cache::Cache* cache = nullptr;
     std::shared_ptr<const void> keeps_alive;
-    std::shared_ptr<cache::Watcher> watcher;
+    cache::Follower follower;
   };
 
   api::Api& api;
   TaskGroup tasks;
   const Clock& clock;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
 
   // Owned by the loop.
-  Followed quotas;
+  cache::Follower quotas{tasks};
   std::map<std::string, std::set<std::string>, std::less<>> by_namespace;  // Keys of existing quotas.
   std::map<const types::Resource*, std::unique_ptr<Kind>> kinds;           // Watched, because some quota counts them.
-  std::set<std::pair<std::string, net::Millis>> planned;                   // Keys to be counted, and the delay ...
-  std::set<std::string> counting;                                          // ... and those being counted.
+  std::set<std::pair<std::string, net::Millis>> planned;                   // Keys to be counted, and the delay.
+  KeyedQueue<std::string> counts{tasks, [this](std::string key) { return settle(std::move(key)); },
+                                 standby.pausing({.first_retry = kRetry, .longest_retry = kRetry})};
 
   // --- Watching ---
 
   Task<void> follow_quotas() {
-    return controllers::follow(
-        tasks, *api.cache_of("", "resourcequotas"), quotas, [this] { by_namespace.clear(); },
-        [this](const cache::Delivery& event) {
-          if (event.object()) see_quota(event);
-        });
+    return quotas.run(*api.cache_of("", "resourcequotas"),
+                      {.begin = [this] { by_namespace.clear(); },
+                       .see = cache::one_by_one([this](const cache::Delivery& event) { see_quota(event); })});
   }
 
   void see_quota(const cache::Delivery& event) {
@@ -98,7 +98,7 @@ struct QuotaController::State {
       if (kinds.contains(&resource) || quota::counted_names(resource, hard).empty()) continue;
       cache::Cache* objects = api.cache_of(resource.group, resource.plural);
       if (objects == nullptr) continue;
-      auto kind = std::make_unique<Kind>();
+      auto kind = std::make_unique<Kind>(tasks);
       kind->resource = &resource;
       kind->cache = objects;
       kind->keeps_alive = served.keeps_alive;
@@ -107,45 +107,27 @@ struct QuotaController::State {
     }
   }
 
+  // Changes before the watch started are counted, too.
   Task<void> follow_until_unserved(Kind& kind) {
-    co_await follow(kind);
+    co_await kind.follower.run(
+        *kind.cache, {.start = cache::WatchRequest::Start::Now,
+                      .wanted = [this, &kind] { return is_served(kind); },
+                      .begin = [this] { plan_all(); },
+                      .see = cache::one_by_one([this, &kind](const auto& event) { see_counted(kind, event); })});
     kinds.erase(kind.resource);
+  }
+
+  void see_counted(const Kind& kind, const cache::Delivery& event) {
+    // New objects were charged by admission.
+    if (event.type == cache::EventType::Added) return;
+    if (event.type == cache::EventType::Modified && quota::counts_objects_only(*kind.resource)) return;
+    plan_all_of(event.object()->namespace_name());
   }
 
   // A watch keeps its cache alive, and a cache its kind: kinds that are no longer served must be released.
   void release_unserved() {
     for (const auto& [resource, kind] : kinds) {
-      if (kind->watcher != nullptr && !is_served(*kind)) kind->watcher->cancel();
-    }
-  }
-
-  Task<void> follow(Kind& kind) {
-    while (!tasks.closing() && is_served(kind)) {
-      cache::WatchRequest request;
-      request.start = cache::WatchRequest::Start::Now;
-      Result<cache::Watcher> opened = co_await kind.cache->watch(request, tasks.loop());
-      if (!opened) {
-        co_await tasks.sleep(kRetry);
-        continue;
-      }
-      if (!is_served(kind)) co_return;
-      // Changes before the watch started.
-      plan_all();
-      kind.watcher = std::make_shared<cache::Watcher>(std::move(*opened));
-      const std::shared_ptr<cache::Watcher> mine = kind.watcher;
-      std::vector<cache::Delivery> events;
-      while (!tasks.closing()) {
-        co_await mine->next(tasks.loop(), events);
-        if (events.empty()) break;
-        for (const cache::Delivery& event : events) {
-          // New objects were charged by admission.
-          if (!event.object() || event.type == cache::EventType::Added) continue;
-          if (event.type == cache::EventType::Modified && quota::counts_objects_only(*kind.resource)) continue;
-          const auto found = by_namespace.find(event.object()->namespace_name());
-          if (found == by_namespace.end()) continue;
-          for (const std::string& key : found->second) plan(key, kSoon);
-        }
-      }
+      if (!is_served(*kind)) kind->follower.cancel();
     }
   }
 
@@ -164,6 +146,12 @@ struct QuotaController::State {
     }
   }
 
+  void plan_all_of(std::string_view ns) {
+    const auto found = by_namespace.find(ns);
+    if (found == by_namespace.end()) return;
+    for (const std::string& key : found->second) plan(key, kSoon);
+  }
+
   void plan(const std::string& key, net::Millis delay) {
     if (planned.emplace(key, delay).second) tasks.run(count_later(key, delay));
   }
@@ -171,21 +159,11 @@ struct QuotaController::State {
   Task<void> count_later(std::string key, net::Millis delay) {
     co_await tasks.sleep(delay);
     planned.erase(std::pair(key, delay));
-    if (tasks.closing()) co_return;
-    if (!counting.insert(key).second) {  // The count in progress may already be out of date.
-      plan(key, kRetry);
-      co_return;
-    }
-    while (!tasks.closing() && !co_await settle(key)) co_await tasks.sleep(kRetry);
-    counting.erase(key);
+    counts.add(std::move(key));
   }
 
   // Returns true if the status is up to date.
-  Task<bool> settle(const std::string& key) {
-    if (pause.on()) {
-      co_await tasks.sleep(Pause::kLook);
-      co_return false;
-    }
+  Task<bool> settle(std::string key) {
     static const types::Resource& resource = *types::find_resource("", "v1", "resourcequotas");
     const own_calls::Target target = target_of(resource, key);
     const Result<own_calls::Answer> answer = co_await own_calls::send(calls, own_calls::Request::get(target));
@@ -274,18 +252,14 @@ struct QuotaController::State {
   Task<void> watch_ends() {
     while (!tasks.closing()) {
       co_await tasks.sleep(kPodsEnd);
-      for (const std::string& ns : std::exchange(pods_end, {})) {
-        const auto found = by_namespace.find(ns);
-        if (found == by_namespace.end()) continue;
-        for (const std::string& key : found->second) plan(key, kSoon);
-      }
+      for (const std::string& ns : std::exchange(pods_end, {})) plan_all_of(ns);
     }
   }
 };
 
 QuotaController::QuotaController(api::Api& api, net::EventLoop& loop, const Clock& clock,
-                                 const own_calls::OwnCalls& calls, Pause& pause)
-    : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
+                                 const own_calls::OwnCalls& calls, Standby& standby)
+    : state_(std::make_unique<State>(api, loop, clock, calls, standby)) {}
 QuotaController::~QuotaController() = default;
 
 void QuotaController::start() {
@@ -297,9 +271,7 @@ void QuotaController::start() {
 Task<void> QuotaController::close(Executor& executor) {
   co_await state_->tasks.close(executor, [this] {
     state_->quotas.cancel();
-    for (auto& [resource, kind] : state_->kinds) {
-      if (kind->watcher != nullptr) kind->watcher->cancel();
-    }
+    for (auto& [resource, kind] : state_->kinds) kind->follower.cancel();
   });
 }
 

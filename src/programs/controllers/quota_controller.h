@@ -10,7 +10,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 
@@ -19,7 +19,7 @@ namespace holdfast::controllers {
 class QuotaController {
  public:
   QuotaController(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls,
-                  Pause& pause);
+                  Standby& standby);
   ~QuotaController();
 
   void start();

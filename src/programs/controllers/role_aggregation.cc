@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
-#include "controllers/follow.h"
 #include "own_calls/requests.h"
 #include "rbac/rbac.h"
 #include "value/value.h"
@@ -27,55 +27,26 @@ const types::Resource& role_resource() {
   return resource;
 }
 
-// Exponential backoff between failed attempts: the cause may persist, such as a policy that cannot be decoded.
-constexpr std::chrono::milliseconds kFirstRetry{200}, kLastRetry{5000};
-
 }  // namespace
 
 struct RoleAggregation::State {
-  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Pause& rests)
-      : api(served), loop(runs_on), tasks(runs_on, "role aggregation"), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& runs_on, const own_calls::OwnCalls& own, Standby& other)
+      : api(served), loop(runs_on), tasks(runs_on, "role aggregation"), calls(own), standby(other) {}
 
   api::Api& api;
   net::EventLoop& loop;
   TaskGroup tasks;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
 
   // Owned by the loop.
-  Followed roles;
-  bool changed = false;  // Since the last pass began.
-  bool looking = false;
+  cache::Follower roles{tasks};
+  // All roles are one key, because they may aggregate one another.
+  KeyedQueue<std::string> queue{tasks, [this](const std::string&) { return look(); }, standby.pausing()};
 
   Task<void> follow_roles() {
-    return follow(
-        tasks, *api.cache_of(kGroup, "clusterroles"), roles, [] {},
-        [this](const cache::Delivery&) {
-          changed = true;
-          if (looking) return;
-          looking = true;
-          tasks.run(settle());
-        });
-  }
-
-  // Roles may aggregate other aggregated roles: repeat until nothing changes.
-  Task<void> settle() {
-    std::chrono::milliseconds retry = kFirstRetry;
-    while (changed && !tasks.closing()) {
-      if (pause.on()) {
-        co_await tasks.sleep(Pause::kLook);
-        continue;
-      }
-      changed = false;
-      if (co_await look()) {
-        retry = kFirstRetry;
-        continue;
-      }
-      co_await tasks.sleep(retry);
-      retry = std::min(2 * retry, kLastRetry);
-      changed = true;
-    }
-    looking = false;
+    return roles.run(*api.cache_of(kGroup, "clusterroles"),
+                     {.see = [this](std::span<const cache::Delivery>) { queue.add("roles"); }});
   }
 
   // Processes all roles each time: there are few, and their dependencies are not tracked.
@@ -119,8 +90,9 @@ struct RoleAggregation::State {
   }
 };
 
-RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls, Pause& pause)
-    : state_(std::make_unique<State>(api, loop, calls, pause)) {}
+RoleAggregation::RoleAggregation(api::Api& api, net::EventLoop& loop, const own_calls::OwnCalls& calls,
+                                 Standby& standby)
+    : state_(std::make_unique<State>(api, loop, calls, standby)) {}
 RoleAggregation::~RoleAggregation() = default;
 
 void RoleAggregation::start() {

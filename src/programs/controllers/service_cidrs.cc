@@ -9,10 +9,9 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "codec/codec.h"
 #include "controllers/address_use.h"
-#include "controllers/follow.h"
-#include "controllers/keyed_work.h"
 #include "controllers/objects.h"
 #include "own_calls/requests.h"
 #include "types/types.h"
@@ -72,44 +71,42 @@ bool has_finalizer(const Value& object) {
 }  // namespace
 
 struct ServiceCidrs::State {
-  State(api::Api& served, net::EventLoop& runs_on, const Clock& time, const own_calls::OwnCalls& own, Pause& rests)
-      : api(served), loop(runs_on), clock(time), tasks(runs_on, "service CIDRs"), calls(own), pause(rests) {}
+  State(api::Api& served, net::EventLoop& runs_on, const Clock& time, const own_calls::OwnCalls& own, Standby& other)
+      : api(served), loop(runs_on), clock(time), tasks(runs_on, "service CIDRs"), calls(own), standby(other) {}
 
   api::Api& api;
   net::EventLoop& loop;
   const Clock& clock;
   TaskGroup tasks;
   const own_calls::OwnCalls& calls;
-  Pause& pause;
+  Standby& standby;
 
   // Owned by the loop.
-  Followed cidrs, addresses;
+  cache::Follower cidrs{tasks}, addresses{tasks};
   std::unordered_set<std::string, KeyHash, std::equal_to<>> deleted;  // Names of those that are being deleted.
-  KeyedWork work{tasks, &pause, [this](std::string name) { return settle(std::move(name)); }};
+  KeyedQueue<std::string> queue{tasks, [this](std::string name) { return settle(std::move(name)); }, standby.pausing()};
 
   // Those that wait for addresses or ranges to change.
   void look_at_deleted() {
-    for (const std::string& name : deleted) work.request(name);
+    for (const std::string& name : deleted) queue.add(name);
   }
 
   Task<void> follow_cidrs() {
-    return follow(
-        tasks, *api.cache_of(kGroup, kPlural), cidrs, [this] { deleted.clear(); },
-        [this](const cache::Delivery& event) {
-          if (event.type == cache::EventType::Bookmark || !event.object()) return;
-          const std::string name(event.object()->name());
-          deleted.erase(name);
-          look_at_deleted();
-          if (event.type != cache::EventType::Deleted) work.request(name);
-        });
+    return cidrs.run(*api.cache_of(kGroup, kPlural),
+                     {.begin = [this] { deleted.clear(); }, .see = cache::one_by_one([this](const auto& event) {
+                                                              const std::string name(event.object()->name());
+                                                              deleted.erase(name);
+                                                              look_at_deleted();
+                                                              if (event.type != cache::EventType::Deleted)
+                                                                queue.add(name);
+                                                            })});
   }
 
   Task<void> follow_addresses() {
-    return follow(
-        tasks, *api.cache_of(kGroup, kAddresses), addresses, [] {},
-        [this](const cache::Delivery& event) {
-          if (event.type == cache::EventType::Deleted) look_at_deleted();
-        });
+    return addresses.run(*api.cache_of(kGroup, kAddresses), {.see = cache::one_by_one([this](const auto& event) {
+                                                               if (event.type == cache::EventType::Deleted)
+                                                                 look_at_deleted();
+                                                             })});
   }
 
   static Result<Value> tree_of(Arena& arena, const cache::Entry& entry) {
@@ -161,7 +158,7 @@ struct ServiceCidrs::State {
 
   Task<void> look_again(std::string name, std::chrono::seconds after) {
     co_await tasks.sleep(after);
-    if (!tasks.closing()) work.request(name);
+    if (!tasks.closing()) queue.add(name);
   }
 
   // Whether addresses of these networks are in use that no other ServiceCIDR contains; nullopt if that is not known.
@@ -224,8 +221,8 @@ struct ServiceCidrs::State {
 };
 
 ServiceCidrs::ServiceCidrs(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls,
-                           Pause& pause)
-    : state_(std::make_unique<State>(api, loop, clock, calls, pause)) {}
+                           Standby& standby)
+    : state_(std::make_unique<State>(api, loop, clock, calls, standby)) {}
 ServiceCidrs::~ServiceCidrs() = default;
 
 void ServiceCidrs::start() {

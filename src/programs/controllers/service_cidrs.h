@@ -7,7 +7,7 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/task.h"
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 #include "net/net.h"
 #include "own_calls/own_calls.h"
 
@@ -16,7 +16,8 @@ namespace holdfast::controllers {
 // Runs on one loop; watches ServiceCIDRs and IPAddresses.
 class ServiceCidrs {
  public:
-  ServiceCidrs(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls, Pause& pause);
+  ServiceCidrs(api::Api& api, net::EventLoop& loop, const Clock& clock, const own_calls::OwnCalls& calls,
+               Standby& standby);
   ~ServiceCidrs();
 
   void start();

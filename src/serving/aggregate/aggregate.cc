@@ -258,7 +258,7 @@ int64_t RemoteApis::version_priority(std::string_view group, std::string_view ve
 // --- Watching APIServices --------------------------------------------------------------------------------------------
 
 void Aggregation::start() {
-  tasks_.post([this] { return follow(loop_); });
+  tasks_.post([this] { return follow(); });
 }
 
 RemoteApisRef Aggregation::remotes() const {
@@ -302,9 +302,15 @@ void Aggregation::rebuild() {
   openapi_version_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-Task<void> Aggregation::follow(net::EventLoop& loop) {
+Task<void> Aggregation::follow() {
+  return follower_.run(parts_.registry.snapshot()->storage_of("apiregistration.k8s.io", "apiservices")->cache(),
+                       {// Changes may have been missed before the watch started.
+                        .begin = [this] { remote_changed_ = true; },
+                        .see = [this](std::span<const cache::Delivery> events) { see(events); }});
+}
+
+void Aggregation::see(std::span<const cache::Delivery> events) {
   resource::Storage& storage = *parts_.registry.snapshot()->storage_of("apiregistration.k8s.io", "apiservices");
-  cache::Cache& services = storage.cache();
   const auto is_remote = [&storage](const cache::Entry& entry) {
     Arena arena;
     const store::Blob body = entry.body();
@@ -312,40 +318,22 @@ Task<void> Aggregation::follow(net::EventLoop& loop) {
     const Value* target = tree ? tree->get("spec", "service") : nullptr;
     return target != nullptr && target->is_map();
   };
-  while (!tasks_.closing()) {
-    cache::WatchRequest request;
-    request.start = cache::WatchRequest::Start::Initial;
-    Result<cache::Watcher> watcher = co_await services.watch(request, loop);
-    if (!watcher) {
-      co_await tasks_.sleep(std::chrono::milliseconds(20));
-      continue;
+  // Local APIServices, of which there may be thousands, do not matter here.
+  const RemoteApisRef before = remotes();
+  for (const cache::Delivery& event : events) {
+    const std::string_view name = event.object()->name();
+    if (event.type == cache::EventType::Deleted || event.object()->label(custom::kAutomanaged) == "true") {
+      parts_.services.look_at(name);
     }
-    watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
-    const std::shared_ptr<cache::Watcher> mine = watcher_;
-    std::vector<cache::Delivery> events;
-    bool remote_changed = true;  // Changes may have been missed before the watch started.
-    while (!tasks_.closing()) {
-      co_await mine->next(loop, events);
-      if (events.empty()) break;
-      // Local APIServices, of which there may be thousands, do not matter here.
-      const RemoteApisRef before = remotes();
-      for (const cache::Delivery& event : events) {
-        if (!event.object()) continue;
-        const std::string_view name = event.object()->name();
-        if (event.type == cache::EventType::Deleted || event.object()->label(custom::kAutomanaged) == "true") {
-          parts_.services.look_at(name);
-        }
-        remote_changed = remote_changed || is_remote(*event.object()) ||
-                         (before != nullptr && std::any_of(before->begin(), before->end(),
-                                                           [&](const RemoteApi& one) { return one.name == name; }));
-      }
-      if (!remote_changed || mine->pending()) continue;
-      remote_changed = false;
-      rebuild();
-      changed_ = true;
-      tick();  // Checks now, unless a check is already running.
-    }
+    remote_changed_ = remote_changed_ || is_remote(*event.object()) ||
+                      (before != nullptr && std::any_of(before->begin(), before->end(),
+                                                        [&](const RemoteApi& one) { return one.name == name; }));
   }
+  if (!remote_changed_ || follower_.pending()) return;
+  remote_changed_ = false;
+  rebuild();
+  changed_ = true;
+  tick();  // Checks now, unless a check is already running.
 }
 
 void Aggregation::tick() {
@@ -366,9 +354,7 @@ Task<void> Aggregation::check(net::EventLoop& loop) {
 }
 
 Task<void> Aggregation::close(Executor& executor) {
-  co_await tasks_.close(executor, [this] {
-    if (watcher_ != nullptr) watcher_->cancel();
-  });
+  co_await tasks_.close(executor, [this] { follower_.cancel(); });
 }
 
 webhook::Trust Aggregation::trust_of(const RemoteApi& remote) const {

@@ -16,6 +16,7 @@
 
 #include "base/task_group.h"
 #include "cache/cache.h"
+#include "cache/follower.h"
 #include "call/call.h"
 #include "custom/custom.h"
 #include "own_calls/own_calls.h"
@@ -80,7 +81,8 @@ class Aggregation {
     own_calls::Handler own;
     std::optional<net::Identity> identity;  // Client certificate presented to other servers.
   };
-  explicit Aggregation(Parts parts) : parts_(std::move(parts)), loop_(parts_.loop), tasks_(loop_, "aggregation") {}
+  explicit Aggregation(Parts parts)
+      : parts_(std::move(parts)), loop_(parts_.loop), tasks_(loop_, "aggregation"), follower_(tasks_) {}
 
   void start();
   // Rechecks the servers when a check is due. Call on the loop.
@@ -97,7 +99,8 @@ class Aggregation {
   Task<bool> proxied(call::Call& call);
 
  private:
-  Task<void> follow(net::EventLoop& loop);
+  Task<void> follow();
+  void see(std::span<const cache::Delivery> events);
   Task<void> check_all(net::EventLoop& loop);
   // Runs check_all() and resets checking_ however that ends.
   Task<void> check(net::EventLoop& loop);
@@ -121,9 +124,10 @@ class Aggregation {
   Task<void> proxy(call::Call& call, RemoteApi remote);
 
   const Parts parts_;
-  std::shared_ptr<cache::Watcher> watcher_;  // This and the members below belong to the loop.
   net::EventLoop& loop_;
   TaskGroup tasks_;
+  cache::Follower follower_;     // This and the members below belong to the loop.
+  bool remote_changed_ = false;  // Since the last rebuild().
   bool checking_ = false, changed_ = false;
   std::chrono::steady_clock::time_point next_check_{};
   std::atomic<bool> any_{false};

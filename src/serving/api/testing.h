@@ -107,6 +107,22 @@ class InProcess {
             std::move(request)));
   }
 
+  // Asks again and again until the answer is as `wanted` says: for what happens in the background. Gives up after a
+  // time that is too long on any machine.
+  template <class Wanted>
+  Answer get_until(const std::string& target, Wanted wanted) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (true) {
+      Answer answer = call("GET", target);
+      if (wanted(answer)) return answer;
+      if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << target << " is still: " << answer.status << " " << answer.body;
+        return answer;
+      }
+      std::this_thread::yield();
+    }
+  }
+
   // Runs `work` with the store on the loop; the store may not be used from any other thread.
   template <class Work>
   void with_store(Work work) {

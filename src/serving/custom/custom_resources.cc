@@ -263,75 +263,59 @@ void CustomResources::start() {
 }
 
 Task<void> CustomResources::follow() {
+  return follower_.run(
+      parts_.registry.snapshot()->storage_of(kGroup, kPlural)->cache(),
+      {.marks_initial_end = true, .see = [this](std::span<const cache::Delivery> events) { see(events); }});
+}
+
+void CustomResources::see(std::span<const cache::Delivery> events) {
   resource::Storage& storage = *parts_.registry.snapshot()->storage_of(kGroup, kPlural);
-  constexpr std::chrono::milliseconds kFirstDelay{1}, kMostDelay{100};
-  std::chrono::milliseconds delay = kFirstDelay;  // Short at first: startup waits for this.
-  while (!tasks_.closing()) {
-    cache::WatchRequest request;
-    request.start = cache::WatchRequest::Start::Initial;
-    request.bookmarks = true;
-    request.initial_events_bookmark = true;
-    Result<cache::Watcher> watcher = co_await storage.cache().watch(request, loop_);
-    if (!watcher) {
-      co_await tasks_.sleep(delay);
-      delay = std::min(delay * 2, kMostDelay);
+  Arena arena;
+  std::vector<Seen> seen;
+  std::vector<std::string> unsettled;
+  bool listed = false;
+  for (const cache::Delivery& event : events) {
+    listed = listed || event.initial_events_end;
+    if (!event.object()) continue;
+    const std::string name(event.object()->name());
+    if (event.type == cache::EventType::Deleted) {
+      seen.push_back({name, Value::null(), event.revision});
+      // Its names are free again; other definitions may have been waiting for them.
+      const std::lock_guard lock(mutex_);
+      const auto known = kinds_.find(name);
+      if (known == kinds_.end()) continue;
+      for (const auto& [other, waiting] : kinds_) {
+        const bool waits = waiting.kind == nullptr || !waiting.kind->definition->established();
+        if (waits && other != name && waiting.group == known->second.group) unsettled.push_back(other);
+      }
       continue;
     }
-    delay = kFirstDelay;
-    watcher_ = std::make_shared<cache::Watcher>(std::move(*watcher));
-    const std::shared_ptr<cache::Watcher> mine = watcher_;
-    std::vector<cache::Delivery> events;
-    while (!tasks_.closing()) {
-      co_await mine->next(loop_, events);
-      if (events.empty()) break;
-      Arena arena;
-      std::vector<Seen> seen;
-      std::vector<std::string> unsettled;
-      bool listed = false;
-      for (const cache::Delivery& event : events) {
-        listed = listed || event.initial_events_end;
-        if (!event.object()) continue;
-        const std::string name(event.object()->name());
-        if (event.type == cache::EventType::Deleted) {
-          seen.push_back({name, Value::null(), event.revision});
-          // Its names are free again; other definitions may have been waiting for them.
-          const std::lock_guard lock(mutex_);
-          const auto known = kinds_.find(name);
-          if (known == kinds_.end()) continue;
-          for (const auto& [other, waiting] : kinds_) {
-            const bool waits = waiting.kind == nullptr || !waiting.kind->definition->established();
-            if (waits && other != name && waiting.group == known->second.group) unsettled.push_back(other);
-          }
-          continue;
-        }
-        {
-          // The running settle() serves it, or triggers another one when it ends if it has read an older state.
-          const std::lock_guard lock(mutex_);
-          if (const auto settling = settling_.find(name); settling != settling_.end()) {
-            settling->second.announced = event.object()->revision();
-            continue;
-          }
-        }
-        const store::Blob body = event.object()->body();
-        Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
-        if (tree && !is_whole(*tree)) log::error("a CustomResourceDefinition is incomplete", {{"name", name}});
-        if (!tree || !is_whole(*tree)) continue;
-        // Written by another server, or left unfinished by a crash.
-        if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True") ||
-            !crd::accept_names(arena, *tree, {}, parts_.clock.now()).same(*tree)) {
-          unsettled.push_back(name);
-        }
-        seen.push_back({name, *tree, event.object()->revision()});
+    {
+      // The running settle() serves it, or triggers another one when it ends if it has read an older state.
+      const std::lock_guard lock(mutex_);
+      if (const auto settling = settling_.find(name); settling != settling_.end()) {
+        settling->second.announced = event.object()->revision();
+        continue;
       }
-      if (listed) add_missing(storage, seen);
-      serve(seen);
-      if (listed) {
-        listed_.store(true, std::memory_order_release);
-        parts_.services.start();
-      }
-      for (std::string& name : unsettled) look_at(std::move(name));
     }
+    const store::Blob body = event.object()->body();
+    Result<Value> tree = storage.codec().tree(arena, arena.copy(*body));
+    if (tree && !is_whole(*tree)) log::error("a CustomResourceDefinition is incomplete", {{"name", name}});
+    if (!tree || !is_whole(*tree)) continue;
+    // Written by another server, or left unfinished by a crash.
+    if (is_terminating(*tree) || !crd::has_condition(*tree, "Established", "True") ||
+        !crd::accept_names(arena, *tree, {}, parts_.clock.now()).same(*tree)) {
+      unsettled.push_back(name);
+    }
+    seen.push_back({name, *tree, event.object()->revision()});
   }
+  if (listed) add_missing(storage, seen);
+  serve(seen);
+  if (listed) {
+    listed_.store(true, std::memory_order_release);
+    parts_.services.start();
+  }
+  for (std::string& name : unsettled) look_at(std::move(name));
 }
 
 void CustomResources::add_missing(resource::Storage& storage, std::vector<Seen>& seen) const {
@@ -346,9 +330,7 @@ void CustomResources::add_missing(resource::Storage& storage, std::vector<Seen>&
 }
 
 Task<void> CustomResources::close(Executor& executor) {
-  co_await tasks_.close(executor, [this] {
-    if (watcher_ != nullptr) watcher_->cancel();
-  });
+  co_await tasks_.close(executor, [this] { follower_.cancel(); });
   std::map<std::string, Known, std::less<>> kinds;
   {
     const std::lock_guard lock(mutex_);
@@ -406,7 +388,7 @@ Task<void> CustomResources::settle(std::string name, net::EventLoop& loop) {
     const Value& definition = seen->definition;
     if (is_terminating(definition)) {
       serve(std::span(&*seen, 1));
-      start_clean_up(name);
+      clean_ups_.post(name);
       co_return;
     }
     const UnixTime now = parts_.clock.now();
@@ -446,38 +428,7 @@ void CustomResources::look_at(std::string name) {
   tasks_.post([this, name = std::move(name)] { return settle(name, loop_); });
 }
 
-void CustomResources::start_clean_up(const std::string& name) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto [at, is_new] = cleaning_.emplace(name, false); !is_new) {
-      at->second = true;
-      return;
-    }
-  }
-  tasks_.post([this, name] { return clean_up(name); });
-}
-
-Task<void> CustomResources::clean_up(std::string name) {
-  constexpr std::chrono::milliseconds kFirstWait{50}, kLongestWait{1000};
-  std::chrono::milliseconds wait = kFirstWait;
-  while (!tasks_.closing()) {
-    if (co_await clean_up_once(name)) {
-      const std::lock_guard lock(mutex_);
-      const auto at = cleaning_.find(name);
-      if (!at->second) {
-        cleaning_.erase(at);
-        co_return;
-      }
-      at->second = false;
-      continue;
-    }
-    // Wait for objects with finalizers of their own.
-    co_await tasks_.sleep(wait);
-    wait = std::min(wait * 2, kLongestWait);
-  }
-}
-
-Task<bool> CustomResources::clean_up_once(const std::string& name) {
+Task<bool> CustomResources::clean_up(std::string name) {
   Arena arena;
   Result<Value> definition = co_await read_terminating(arena, name);
   if (!definition) co_return false;

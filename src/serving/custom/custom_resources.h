@@ -15,8 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keyed_queue.h"
 #include "base/task.h"
 #include "base/task_group.h"
+#include "cache/follower.h"
 #include "call/call.h"
 #include "crd/crd.h"
 #include "custom/custom_services.h"
@@ -87,6 +89,7 @@ class CustomResources {
   };
 
   Task<void> follow();
+  void see(std::span<const cache::Delivery> events);
   // The current state in the store; nullopt if the definition does not exist or cannot be decoded.
   Task<std::optional<Seen>> read(Arena& arena, std::string name, Executor& executor);
   // Serves these states, except those that are not newer than what is already served.
@@ -106,18 +109,19 @@ class CustomResources {
   // When the last settle() of a definition ends, starts another if the watch has announced a newer state than the one
   // served.
   void end_settling(const std::string& name);
-  // Deletes the objects of a terminating definition, then removes its finalizer. One task per definition, retried until
-  // done.
-  void start_clean_up(const std::string& name);
-  Task<void> clean_up(std::string name);
-  Task<bool> clean_up_once(const std::string& name);
+  // Deletes the objects of a terminating definition, then removes its finalizer; false if it has to be retried.
+  Task<bool> clean_up(std::string name);
   Task<Result<Value>> read_terminating(Arena& arena, const std::string& name);
   Task<bool> delete_objects(const std::string& name);
 
   const Parts parts_;
   net::EventLoop& loop_;
   TaskGroup tasks_;
-  std::shared_ptr<cache::Watcher> watcher_;  // Owned by the loop.
+  cache::Follower follower_{tasks_};  // Owned by the loop.
+  // Terminating definitions. Those that wait for objects with finalizers of their own are retried.
+  KeyedQueue<std::string> clean_ups_{tasks_,
+                                     [this](std::string name) { return clean_up(std::move(name)); },
+                                     {.longest_retry = std::chrono::seconds(1)}};
   std::atomic<bool> listed_{false};
 
   struct Known {
@@ -138,8 +142,6 @@ class CustomResources {
     Revision deleted;
   };
   std::map<std::string, Settling, std::less<>> settling_;
-  // Definitions being cleaned up by clean_up(). True if another one of that name may have been deleted in the meantime.
-  std::map<std::string, bool, std::less<>> cleaning_;
 };
 
 }  // namespace holdfast::custom

@@ -36,9 +36,8 @@ void CustomServices::add(std::string_view group, std::string_view version) {
     wanted.group = group;
     wanted.version = version;
     if (++wanted.definitions > 1) return;
-    touched_.insert(name);
   }
-  wake();
+  look_at(name);
 }
 
 void CustomServices::remove(std::string_view group, std::string_view version) {
@@ -48,65 +47,32 @@ void CustomServices::remove(std::string_view group, std::string_view version) {
     const auto found = wanted_.find(name);
     if (found == wanted_.end() || --found->second.definitions > 0) return;
     wanted_.erase(found);
-    touched_.insert(name);
   }
-  wake();
+  look_at(name);
 }
 
 void CustomServices::look_at(std::string_view name) {
   {
     const std::lock_guard lock(mutex_);
-    touched_.emplace(name);
+    if (!started_) {
+      early_.emplace(name);
+      return;
+    }
   }
-  wake();
+  queue_.post(std::string(name));
 }
 
 void CustomServices::start() {
+  std::set<std::string, std::less<>> names;
   {
     const std::lock_guard lock(mutex_);
     started_ = true;
+    names.swap(early_);
   }
-  wake();
-}
-
-void CustomServices::wake() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!started_ || woken_ || touched_.empty()) return;
-    woken_ = true;
-  }
-  tasks_.post([this] { return work(); });
+  for (const std::string& name : names) queue_.post(name);
 }
 
 Task<void> CustomServices::close(Executor& executor) { return tasks_.close(executor); }
-
-Task<void> CustomServices::work() {
-  while (true) {
-    std::string name;
-    {
-      const std::lock_guard lock(mutex_);
-      if (touched_.empty() || tasks_.closing()) {
-        woken_ = false;
-        co_return;
-      }
-      name = std::move(touched_.extract(touched_.begin()).value());
-    }
-    bool settled = false;
-    try {
-      settled = co_await settle(name);
-    } catch (...) {
-      // Continue with the others.
-      report_failed_task("APIServices of custom resources", std::current_exception());
-    }
-    if (settled) continue;
-    {
-      const std::lock_guard lock(mutex_);
-      touched_.insert(std::move(name));
-    }
-    constexpr std::chrono::milliseconds kRetry{100};
-    co_await tasks_.sleep(kRetry);
-  }
-}
 
 Task<bool> CustomServices::settle(std::string name) {
   std::optional<Wanted> wanted;

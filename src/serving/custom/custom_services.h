@@ -2,7 +2,7 @@
 // with it. Equivalent to kube-apiserver's crd-autoregister and autoregister controllers.
 //
 // Nothing polls. CustomResources reports added and removed definitions, the aggregator reports APIServices changed by
-// others; one coroutine then reconciles them one at a time.
+// others; they are then reconciled one at a time.
 //
 // Threading: add, remove and look_at may be called from any thread.
 #pragma once
@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/keyed_queue.h"
 #include "base/task.h"
 #include "base/task_group.h"
 #include "net/net.h"
@@ -46,8 +47,6 @@ class CustomServices {
     int definitions = 0;
   };
 
-  void wake();
-  Task<void> work();
   // False if it has to be retried.
   Task<bool> settle(std::string name);
 
@@ -56,10 +55,12 @@ class CustomServices {
   net::EventLoop& loop_;
   TaskGroup tasks_;
 
+  KeyedQueue<std::string> queue_{tasks_, [this](std::string name) { return settle(std::move(name)); }, {.workers = 1}};
+
   std::mutex mutex_;                                   // Guards the members below.
   std::map<std::string, Wanted, std::less<>> wanted_;  // By name.
-  std::set<std::string, std::less<>> touched_;         // To be reconciled.
-  bool started_ = false, woken_ = false;
+  std::set<std::string, std::less<>> early_;           // To be reconciled after start().
+  bool started_ = false;
 };
 
 }  // namespace holdfast::custom

@@ -1,4 +1,4 @@
-#include "controllers/pause.h"
+#include "controllers/standby.h"
 
 #include "cache/cache.h"
 #include "controllers/objects.h"
@@ -6,8 +6,8 @@
 
 namespace holdfast::controllers {
 
-bool Pause::on() {
-  // Short enough to pause within one heartbeat of the other side, long enough to be free.
+bool Standby::on() {
+  // Short enough to notice within one heartbeat of the other side, long enough to be free.
   constexpr std::chrono::milliseconds kFresh{200};
   const auto now = clock_.monotonic();
   if (looked_at_.time_since_epoch().count() == 0 || now - looked_at_ >= kFresh) {
@@ -17,7 +17,7 @@ bool Pause::on() {
   return last_;
 }
 
-bool Pause::look() const {
+bool Standby::look() const {
   cache::Cache* leases = api_.cache_of("coordination.k8s.io", "leases");
   if (leases == nullptr) return false;
   Result<cache::Snapshot> all = leases->snapshot();

@@ -1,23 +1,28 @@
-// Whether a kube-controller-manager is active: the embedded controllers then pause, to avoid doing the same work twice.
+// Whether a kube-controller-manager is active: the embedded controllers are then on standby, to avoid doing the same
+// work twice.
 #pragma once
 
 #include <chrono>
+#include <utility>
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "base/keyed_queue.h"
 
 namespace holdfast::controllers {
 
-class Pause {
+class Standby {
  public:
-  // Sleep interval while waiting for the pause to end.
-  static constexpr std::chrono::milliseconds kLook{500};
-
-  Pause(api::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
+  Standby(api::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
 
   // Whether the Lease kube-system/kube-controller-manager is held and has not expired. Cheap enough to call before
   // every step. Call on the controllers' loop.
   bool on();
+  // Options for a queue whose work does not begin meanwhile.
+  KeyedQueueOptions pausing(KeyedQueueOptions options = {}) {
+    options.paused = [this] { return on(); };
+    return options;
+  }
 
  private:
   bool look() const;
