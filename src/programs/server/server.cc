@@ -45,6 +45,7 @@
 #include "server/service_accounts.h"
 #include "server/service_network.h"
 #include "server/service_repair.h"
+#include "server/service_stack.h"
 #include "server/store_probe.h"
 #include "server/version.h"
 #include "signer/signer.h"
@@ -204,8 +205,9 @@ class ShutdownWatch {
  public:
   // From the end of the grace period on, calls `cancel` again and again until closed(); calls `stuck` if ended() was
   // not called kLimit later.
-  ShutdownWatch(std::chrono::steady_clock::time_point end, std::function<void()> cancel, std::function<void()> stuck)
-      : cancel_(std::move(cancel)), stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
+  ShutdownWatch(std::chrono::steady_clock::time_point end, const ServiceStack& services, std::function<void()> cancel,
+                std::function<void()> stuck)
+      : services_(services), cancel_(std::move(cancel)), stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
   ~ShutdownWatch() {
     reach(Phase::Ended);
     thread_.join();
@@ -236,10 +238,12 @@ class ShutdownWatch {
       if (phase_ == Phase::Closing) cancel_();
       if (changed_.wait_for(lock, kAgain, has_ended)) return;
     }
-    log::error("shutting down takes too long: something that was cancelled does not end");
+    log::error("shutting down takes too long: something that was cancelled does not end",
+               {{"stopping", services_.current()}});
     if (stuck_) stuck_();
   }
 
+  const ServiceStack& services_;
   const std::function<void()> cancel_, stuck_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -282,7 +286,8 @@ struct Server::State {
   std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
   std::unique_ptr<Pipeline> pipeline;
-  // Later members use earlier ones, so they are destroyed in reverse order.
+  // What runs. Each part is stopped by the function that was pushed when it was made.
+  ServiceStack services;
   std::unique_ptr<verbs::TokenIssuer> token_issuer;
   std::unique_ptr<Auditor> auditor;  // Null disables auditing.
   std::unique_ptr<access::FlowControl> flow;
@@ -332,6 +337,15 @@ struct Server::State {
   bool start_api(const std::string& client_ca_pem);
   void start_own_endpoints();
   Result<Unit> write_kubeconfig() const;
+  // Ends the service with its close(), then destroys it.
+  template <class Service>
+  void push_closing(const char* name, std::unique_ptr<Service>& service) {
+    services.push(name, [this, &service] {
+      block_on(loops->at(0), service->close(loops->at(0)));
+      service.reset();
+    });
+  }
+  void drain(std::chrono::steady_clock::time_point end);
   void shut_down();
 
   Result<CredentialsRef> load_credentials() const;
@@ -616,6 +630,7 @@ Result<Unit> Server::State::start_signer() {
                                                signer::Options{.endpoint = options.service_account_signing_endpoint,
                                                                .issuers = issuers(),
                                                                .sign_timeout = options.request_timeout * 9 / 10});
+  push_closing("external signer", signer);
   std::future<Result<Unit>> starting =
       std::async(std::launch::async, [this] { return block_on(loops->at(0), signer->start()); });
   while (starting.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout) {
@@ -856,7 +871,9 @@ void Server::State::make_api() {
                                                   std::move(cancellation));
                             }},
       std::move(chosen));
+  push_closing("API", api);
   token_uses = std::make_unique<TokenUses>(*api, loops->at(0));
+  push_closing("token uses", token_uses);
 }
 
 // Starts watching the store, then creates the bootstrap objects. False if it was cancelled before everything was
@@ -870,6 +887,7 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   }
   if (!options.etcd_servers.empty()) {
     service_repair = std::make_unique<ServiceRepair>(*api, loops->at(0));
+    push_closing("service repair", service_repair);
     block_on(loops->at(0), service_repair->run());
     service_repair->start();
   }
@@ -885,6 +903,7 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .runtime_config = options.runtime_config};
   bootstrap_objects =
       std::make_unique<BootstrapObjects>(*api, *store, *loops, std::move(first), options.etcd_servers.empty());
+  push_closing("bootstrap objects", bootstrap_objects);
   block_on(loops->at(0), bootstrap_objects->make());
   bootstrap_objects->start();
   start_own_endpoints();
@@ -894,12 +913,14 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
       controllers::Options{.controllers = options.controllers,
                            .root_ca_pem = credentials.load()->root_ca_pem,
                            .signer = std::get_if<tokens::Signer>(&token_issuer->signer)});
+  push_closing("controllers", controllers);
   controllers->start();
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
   char hostname[HOST_NAME_MAX + 1] = "localhost";
   (void)gethostname(hostname, sizeof hostname - 1);
   identity_lease =
       std::make_unique<IdentityLease>(*api, loops->at(0), hostname, advertised + ":" + std::to_string(net->port()));
+  push_closing("identity lease", identity_lease);
   identity_lease->start();
   return true;
 }
@@ -922,49 +943,36 @@ void Server::State::start_own_endpoints() {
   own_endpoints->start();
 }
 
-// The steps below wait for whatever is still running. Requests have the grace period; then their connections are
-// closed, and calls of the server to itself end, which also ends what they wait for: webhooks, watches, name lookups.
-// Calls to etcd end at their own deadline.
-void Server::State::shut_down() {
-  if (std::exchange(stopped, true)) return;
-  stopping = true;
-  credential_watch = {};  // Joins it: a reload uses almost everything below.
-  const auto end = std::chrono::steady_clock::now() + options.shutdown_grace;
+// Ends what comes from outside: clients first switch to other servers, then their requests end. These have the grace
+// period; then their connections are closed.
+void Server::State::drain(std::chrono::steady_clock::time_point end) {
+  credential_watch = {};  // Joins it: a reload uses almost everything.
   const auto left = [end] {
     return std::max(net::Millis(0), std::chrono::ceil<net::Millis>(end - std::chrono::steady_clock::now()));
   };
-  ShutdownWatch watch(
-      end,
-      [this] {
-        if (loops) own_calls::cancel_calls(*loops);
-      },
-      options.on_stuck_shutdown);
-  // First, so that clients switch to other servers.
   if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
+  own_endpoints.reset();
   if (cleartext) cleartext->stop(left());
   if (net) net->stop(left());
   // What is left belongs to the background, and can be repeated by the next server.
   if (loops) own_calls::cancel_calls(*loops);
-  if (identity_lease) block_on(loops->at(0), identity_lease->close(loops->at(0)));
-  if (service_repair) block_on(loops->at(0), service_repair->close(loops->at(0)));
-  if (bootstrap_objects) block_on(loops->at(0), bootstrap_objects->close(loops->at(0)));
-  if (controllers) block_on(loops->at(0), controllers->close(loops->at(0)));
-  if (token_uses) block_on(loops->at(0), token_uses->close(loops->at(0)));
-  if (api) block_on(loops->at(0), api->close(loops->at(0)));
-  if (signer) block_on(loops->at(0), signer->close(loops->at(0)));
+}
+
+// Every step waits for whatever is still running. After the grace period, calls of the server to itself end, which also
+// ends what they wait for: webhooks, watches, name lookups. Calls to etcd end at their own deadline.
+void Server::State::shut_down() {
+  if (std::exchange(stopped, true)) return;
+  stopping = true;
+  const auto end = std::chrono::steady_clock::now() + options.shutdown_grace;
+  ShutdownWatch watch(
+      end, services,
+      [this] {
+        if (loops) own_calls::cancel_calls(*loops);
+      },
+      options.on_stuck_shutdown);
+  drain(end);
+  services.stop();
   watch.closed();
-  cleartext.reset();
-  net.reset();
-  own_endpoints.reset();
-  identity_lease.reset();
-  service_repair.reset();
-  bootstrap_objects.reset();
-  controllers.reset();
-  token_uses.reset();
-  api.reset();
-  for (OtherStore& other : other_stores) other.store.reset();
-  store.reset();
-  signer.reset();
   background.reset();
   loops.reset();
 }
@@ -1174,6 +1182,10 @@ void Server::State::make_pipeline() {
                       .strict_transport_security = join(options.strict_transport_security_directives, "; "),
                       .flags = options.flags});
   pipeline->set_authenticator(credentials.load()->authenticator);
+  services.push("pipeline", [this] {
+    pipeline.reset();
+    flow.reset();
+  });
 }
 
 // Binds the ports; nothing is served before start_listening().
@@ -1199,6 +1211,10 @@ Result<Unit> Server::State::bind() {
   // More threads than the loops have, which the operating system lets run beside each other: what takes long delays the
   // rest instead of blocking it.
   background = std::make_unique<FairPool>(std::max<size_t>(4, options.threads));
+  services.push("listeners", [this] {
+    cleartext.reset();
+    net.reset();
+  });
   add_loop_metrics();
   const net::Handler handler = [this](net::Request& request, net::Response& response) {
     return pipeline->serve(request, response);
@@ -1229,6 +1245,10 @@ Result<Unit> Server::State::start() {
   if (Result<Unit> chosen = choose_folders(); !chosen) return chosen;
   if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
   raise_descriptor_limit();
+  services.push("store", [this] {
+    for (OtherStore& other : other_stores) other.store.reset();
+    store.reset();
+  });
   // Opening the store is I/O-bound while creating certificates is CPU-bound.
   std::future<Result<Unit>> opening = std::async(std::launch::async, [this] { return open_store(); });
   watched_files.emplace(credential_files());  // Before they are read, so that no change is missed.
