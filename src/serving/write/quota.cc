@@ -16,7 +16,7 @@ namespace quota = admission::quota;
 namespace {
 
 // Conflicts come from others writing the same quota concurrently: a controller, another server.
-constexpr int kMaxAttempts = 20;
+constexpr int kMostCharges = 20;
 
 struct Turn {
   QuotaLedger& ledger;
@@ -136,7 +136,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   Charges* const charges = static_cast<Charges*>(call.quota_hold.get());  // Null for a dry run.
   co_await ledger_.turn(std::string(call.ns()), call.executor());
   const Turn turn{ledger_, std::string(call.ns())};
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMostCharges; ++attempt) {
     struct Change {
       std::string key;
       Value counted;         // The quota with its new usage ...

@@ -1,4 +1,4 @@
-// Small kinds of several groups: PodDisruptionBudget, PriorityClass, RuntimeClass, Lease.
+// PodDisruptionBudget, PriorityClass, RuntimeClass and Lease.
 
 #include <unordered_set>
 
