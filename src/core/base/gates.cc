@@ -10,8 +10,8 @@ constexpr GateInfo kGates[] = {
      "drop=, mf= and showManagedFields= are ignored; every response carries managedFields."},
     {Gate::DropAnyField, "DropAnyField", "Alpha", false, false,
      "drop= only accepts metadata.managedFields; other paths are ignored."},
-    // Alpha by the proposal's own criteria until admission policies support markers. On by default, because unsetting
-    // fields is a main feature of this server, and an apply without markers behaves as if it were off.
+    // Alpha, as in the proposal. On by default, because unsetting fields is a main feature of this server, and an
+    // apply without markers behaves as if it were off.
     {Gate::ServerSideApplyUnsettingFields, "ServerSideApplyUnsettingFields", "Alpha", true, false,
      "{k8s_io__value: unset} in an apply configuration is ordinary data."},
     {Gate::DeclarativeFieldManager, "DeclarativeFieldManager", "Beta", true, false,
