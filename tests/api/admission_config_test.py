@@ -152,6 +152,29 @@ def webhooks_know_who_calls(holdfast, folder):
     hooks.stop()
 
 
+def namespaces_are_provided(server):
+    path = "/api/v1/namespaces/fresh/configmaps"
+    create = lambda path, body: server.json("POST", path, body)
+    status = create(path + "?dryRun=All", {"metadata": {"name": "c"}})
+    check(status["message"] == 'namespaces "fresh" not found', "a dry run creates no namespace", status)
+    status = server.json("PUT", path + "/c", {"metadata": {"name": "c"}}, want=404)
+    check(server.request("GET", "/api/v1/namespaces/fresh")[0] == 404, "an update creates no namespace", status)
+    server.json("POST", path, {"metadata": {"name": "c"}}, want=201)
+    check(server.json("GET", "/api/v1/namespaces/fresh", want=200)["status"]["phase"] == "Active", "the namespace of a new object is created")
+    server.json("POST", path, {"metadata": {"generateName": "c-"}}, want=201)
+    server.json("PATCH", "/api/v1/namespaces/applied/configmaps/c?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}},
+                want=201, content_type="application/apply-patch+yaml")
+    for body, shown in (({"metadata": {"name": "c"}}, '"c" '), ({"metadata": {"generateName": "c-"}}, '"c-" '), ({"metadata": {}}, '"Unknown" ')):
+        status = create("/api/v1/namespaces/Not_A_Name/configmaps", body)
+        check(status["code"] == 403 and status["message"].startswith(f'configmaps {shown}is forbidden: Namespace "Not_A_Name" is invalid: metadata.name: Invalid value'),
+              f"a namespace that cannot be created, for {body}", status)
+
+
+def plugins_that_need_no_configuration(holdfast, folder):
+    with Server(holdfast, flags=["--enable-admission-plugins=NamespaceAutoProvision"]) as server:
+        run_parts(server, [namespaces_are_provided])
+
+
 def mistakes_are_refused(holdfast, folder):
     kube_apiserver = os.path.join(folder, "kube-apiserver")
     os.symlink(os.path.abspath(holdfast), kube_apiserver)
@@ -177,7 +200,7 @@ def mistakes_are_refused(holdfast, folder):
 
 def main():
     holdfast = sys.argv[1]
-    for part in (limits_and_levels, webhooks_know_who_calls, mistakes_are_refused):
+    for part in (limits_and_levels, webhooks_know_who_calls, plugins_that_need_no_configuration, mistakes_are_refused):
         with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
             part(holdfast, folder)
     finish()

@@ -31,7 +31,7 @@ constexpr bool kOn = true, kOff = false;
 // All plugins of Kubernetes v1.36, in execution order.
 constexpr Known kKnown[] = {
     {"AlwaysAdmit", Support::Here, kOff, &kAlwaysAdmit},
-    {"NamespaceAutoProvision"},
+    {"NamespaceAutoProvision", Support::Here, kOff, &kNamespaceAutoProvision},
     {"NamespaceLifecycle", Support::Here, kOn, &kNamespaceLifecycle},
     {"NamespaceExists", Support::Here, kOff, &kNamespaceExists},
     {"LimitPodHardAntiAffinityTopology", Support::Here, kOff, &kLimitPodHardAntiAffinityTopology},
@@ -47,7 +47,7 @@ constexpr Known kKnown[] = {
     {"DefaultTolerationSeconds", Support::Here, kOn, &kDefaultTolerationSeconds},
     {"PodTolerationRestriction"},
     {"EventRateLimit"},
-    {"ExtendedResourceToleration"},
+    {"ExtendedResourceToleration", Support::Here, kOff, &kExtendedResourceToleration},
     {"DefaultStorageClass", Support::Here, kOn, &kDefaultStorageClass},
     {"StorageObjectInUseProtection", Support::Here, kOn, &kStorageObjectInUseProtection},
     {"PodGroupProtection", Support::Inert},

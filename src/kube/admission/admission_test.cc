@@ -550,6 +550,16 @@ constexpr EnabledCase kEnabledCases[] = {
      .object = R"({"metadata":{"name":"o"}})",
      .error = R"(namespaces "nosuch" not found)",
      .ns = "nosuch"},
+    {.name = "taints of requested extended resources are tolerated, sorted and without limits of time",
+     .plugin = "ExtendedResourceToleration",
+     .object = R"({"metadata":{"name":"o"},"spec":{"tolerations":[{"key":"e.com/b","operator":"Exists",)"
+               R"("effect":"NoSchedule","tolerationSeconds":3},{"operator":"Exists","effect":"NoExecute"}],)"
+               R"("containers":[{"resources":{"requests":{"e.com/c":"1","e.com/b":"1","cpu":"1"}}}],)"
+               R"("initContainers":[{"resources":{"requests":{"e.com/a":"1"},"limits":{"e.com/limited":"1"}}}]}})",
+     .want = R"({"spec":{"tolerations":[{"key":"e.com/b","operator":"Exists","effect":"NoSchedule"},)"
+             R"({"operator":"Exists","effect":"NoExecute"},)"
+             R"({"key":"e.com/a","operator":"Exists","effect":"NoSchedule"},)"
+             R"({"key":"e.com/c","operator":"Exists","effect":"NoSchedule"}]}})"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Plugins, EnabledPluginTest, testing::ValuesIn(kEnabledCases),

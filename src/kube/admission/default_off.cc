@@ -135,6 +135,13 @@ Result<Unit> check_namespace_exists(Attributes& attributes, const Value&) {
   return not_found(GroupResource{"", "namespaces"}, attributes.ns);
 }
 
+// --- NamespaceAutoProvision ---
+
+// The namespace is created before the plugins run, because that has to wait (write/plugins.cc).
+bool is_namespaced_create(const types::Resource& resource, std::string_view, Operation operation) {
+  return resource.namespaced && operation == Operation::Create;
+}
+
 }  // namespace
 
 const Plugin kAlwaysAdmit = {.name = "AlwaysAdmit", .handles = handles_nothing};
@@ -147,5 +154,6 @@ const Plugin kLimitPodHardAntiAffinityTopology = {
     .name = "LimitPodHardAntiAffinityTopology", .handles = is_pod_write, .validate = limit_anti_affinity};
 const Plugin kNamespaceExists = {
     .name = "NamespaceExists", .handles = is_namespaced_write, .validate = check_namespace_exists};
+const Plugin kNamespaceAutoProvision = {.name = "NamespaceAutoProvision", .handles = is_namespaced_create};
 
 }  // namespace holdfast::admission

@@ -18,7 +18,7 @@ extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNo
     kPodTopologyLabels, kNodeDeclaredFeatureValidator, kPodResizeValidator;
 // Off by default.
 extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
-    kLimitPodHardAntiAffinityTopology, kNamespaceExists;
+    kLimitPodHardAntiAffinityTopology, kNamespaceExists, kNamespaceAutoProvision, kExtendedResourceToleration;
 
 // Rejects unknown plugins and plugins that this server does not support.
 Result<Unit> check_available(std::string_view plugin);

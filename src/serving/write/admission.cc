@@ -91,7 +91,8 @@ Admission::Admission(const Writer::Parts& parts)
                   parts.plugins.disabled.end(),
               parts.plugins.configuration.limited_resources),
       authorizer_(parts.authorizer),
-      rbac_(parts.rbac) {}
+      rbac_(parts.rbac),
+      own_(parts.own) {}
 
 bool Admission::is_shown(const call::Call& call, AdmissionOperation operation) const {
   return policies_.handles(call, operation) || webhooks_.handles(call);
@@ -137,6 +138,9 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
   }
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, next.object);
   if (!known) co_return known.take_error();
+  Result<Unit> provided =
+      co_await provide_namespace(call, plugins_, own_, operation, next.object, options.dry_run, *known);
+  if (!provided) co_return provided.take_error();
   const Value* old = live == nullptr ? nullptr : &live->object;
   const bool shown = is_shown(call, operation);
   Reinvocation reinvocation;

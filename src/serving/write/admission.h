@@ -60,6 +60,7 @@ class Admission {
   Quotas quotas_;
   const auth::Authorizer& authorizer_;
   const access::RbacAuthorizer* const rbac_;
+  const own_calls::Handler own_;
 };
 
 }  // namespace holdfast::write

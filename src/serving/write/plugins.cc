@@ -2,6 +2,7 @@
 
 #include "base/api_error.h"
 #include "call/call.h"
+#include "own_calls/requests.h"
 
 namespace holdfast::write {
 namespace {
@@ -169,6 +170,42 @@ Task<Result<KnownObjects>> find_known_objects(call::Call& call, const admission:
     if (known.service_account) break;
   }
   co_return known;
+}
+
+Task<Result<Unit>> provide_namespace(call::Call& call, const admission::Chain& plugins, const own_calls::Handler& own,
+                                     AdmissionOperation operation, const Value& object, bool dry_run,
+                                     KnownObjects& known) {
+  if (known.ns || call.ns().empty() || dry_run || operation != AdmissionOperation::Create ||
+      !plugins.has("NamespaceAutoProvision")) {
+    co_return Unit{};
+  }
+  resource::Storage& namespaces = *call.registry->storage_of("", "namespaces");
+  const std::string name(call.ns());
+  Arena arena;
+  MapBuilder metadata(arena), space(arena);
+  metadata.add("name", Value::string(name));
+  space.add("apiVersion", Value::string("v1"));
+  space.add("kind", Value::string("Namespace"));
+  space.add("metadata", metadata.build());
+  co_await return_to_loop(call);
+  const Result<own_calls::Answer> answer = co_await own_calls::send(
+      {own, call.request.loop()},
+      own_calls::Request::create(own_calls::collection(*types::find_resource("", "v1", "namespaces")), space.build(),
+                                 "kube-apiserver"));
+  if (!answer || (!answer->succeeded() && answer->status != 409)) {
+    std::string why = answer ? std::string() : answer.error().message;
+    if (answer) {
+      Result<Value> status = answer->object(arena);
+      why = status ? std::string(status->text_at("message")) : std::string(text_of(answer));
+    }
+    std::string_view shown = call.info.subresource.empty() ? object.text_at("metadata", "name") : call.info.name;
+    if (shown.empty()) shown = object.text_at("metadata", "generateName");
+    co_return forbidden(call.group_resource(), shown.empty() ? "Unknown" : shown, why);
+  }
+  Result<cache::EntryRef> created = co_await find_entry(call, namespaces, name);
+  if (!created) co_return created.take_error();
+  known.ns = std::move(*created);
+  co_return Unit{};
 }
 
 Result<Unit> admit_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,

@@ -6,6 +6,7 @@
 
 #include "admission/admission.h"
 #include "call/call.h"
+#include "own_calls/own_calls.h"
 #include "write/admission_request.h"
 
 namespace holdfast::write {
@@ -20,6 +21,11 @@ struct KnownObjects {
 // controller creates in every namespace.
 Task<Result<KnownObjects>> find_known_objects(call::Call& call, const admission::Chain& plugins,
                                               AdmissionOperation operation, const Value& object);
+
+// NamespaceAutoProvision: before a create in a namespace that does not exist, creates it. 403.
+Task<Result<Unit>> provide_namespace(call::Call& call, const admission::Chain& plugins, const own_calls::Handler& own,
+                                     AdmissionOperation operation, const Value& object, bool dry_run,
+                                     KnownObjects& known);
 
 // Mutating admission. `object` is the draft's root, or a null node for a delete.
 Result<Unit> admit_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,
