@@ -31,6 +31,9 @@ rules:
 - level: RequestResponse
   resources: [{group: "", resources: [configmaps]}]
   omitStages: [RequestReceived]
+- level: RequestResponse
+  resources: [{group: "*", resources: [deployments/scale]}]
+  omitStages: [RequestReceived]
 - level: Metadata
 """
 users = None
@@ -95,6 +98,18 @@ class AuditTest(unittest.TestCase):
         event, = events("gone", 1)
         self.assertEqual(event["responseStatus"]["status"], "Success")
         self.assertEqual(event["responseObject"]["details"]["name"], "au")
+
+    def test_an_updated_scale_is_audited_with_its_request(self):
+        deployments, labels = "/apis/apps/v1/namespaces/default/deployments", {"a": "b"}
+        users.admin("POST", deployments, {"metadata": {"name": "au"}, "spec": {"selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "au", "namespace": "default"}, "spec": {"replicas": 3}}
+        users.admin("PUT", deployments + "/au/scale", scale, headers={"Audit-ID": "scaled"})
+        event, = events("scaled", 1)
+        self.assertEqual((event["verb"], event["objectRef"]["subresource"]), ("update", "scale"))
+        self.assertEqual(event["requestObject"]["spec"], {"replicas": 3})
+        self.assertEqual((event["requestObject"]["kind"], event["responseObject"]["kind"]), ("Scale", "Scale"))
+        users.admin("DELETE", deployments + "/au")
 
     def test_events_are_written_before_the_response_arrives(self):
         log = users.server.data_dir / "audit.log"

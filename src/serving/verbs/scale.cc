@@ -244,6 +244,7 @@ Task<void> update_scale(call::Call& call, write::Writer& writer, const std::stri
   const Result<write::WriteBody> body = write::read_placed_body(call, request::WriteKind::Update, bytes, format);
   if (!body) co_return respond_error(call, body.error());
   const Value scale = body->object;
+  record_request(call, scale);
   Result<Unit> named = write::check_name(call, scale);
   if (!named) co_return respond_error(call, named.error());
   write::WriteRequest request;
