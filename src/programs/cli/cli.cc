@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/etcd_stand_in.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
@@ -79,11 +80,11 @@ int run(std::vector<std::string> arguments) {
       "Or for one command:  holdfast with -- COMMAND");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add : {add_serve,    add_with,   add_get,        add_watch,    add_apply,          add_unset,
-                   add_diff,     add_create, add_delete,     add_wait,     add_api_resources,  add_blame,
-                   add_migrate,  add_top,    add_explain,    add_describe, add_edit,           add_completion,
-                   add_complete, add_man,    add_kubeconfig, add_store,    add_envtest_assets, add_applygen,
-                   add_cel}) {
+  for (auto add : {add_serve,      add_with,     add_get,    add_watch,      add_apply,         add_unset,
+                   add_diff,       add_create,   add_delete, add_wait,       add_api_resources, add_blame,
+                   add_console,    add_migrate,  add_top,    add_explain,    add_describe,      add_edit,
+                   add_completion, add_complete, add_man,    add_kubeconfig, add_store,         add_envtest_assets,
+                   add_applygen,   add_cel}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/session_on.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
 #include "server/server.h"
@@ -127,9 +128,8 @@ Result<client::Config> config_of(const ConnectionFlags& flags) {
   return config;
 }
 
-}  // namespace
-
-Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields) {
+// Without a loop, the client gets one of its own.
+Result<Session> open(const ConnectionFlags& flags, ManagedFields managed_fields, net::EventLoop* loop) {
   Result<client::Config> known = config_of(flags);
   if (!known) return known.take_error();
   client::Config config = std::move(*known);
@@ -142,15 +142,26 @@ Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed
   options.encoding = client::Encoding::Json;  // Objects are shown as the server writes them.
   options.retry = {.max_attempts = 3, .first_delay = net::Millis(50)};
   options.cache_folder = cache_folder();
-  options.on_warning = print_warning;
+  if (loop == nullptr) options.on_warning = print_warning;  // Calls of a page are not those of the terminal's user.
   std::string timeout = flags.request_timeout;
   if (!timeout.empty() && timeout.find_first_not_of("0123456789") == std::string::npos) timeout += "s";
   const Result<int64_t> nanos = parse_go_duration(timeout);
   if (!nanos) return bad_request("--request-timeout: " + nanos.error().message);
   if (*nanos > 0) options.timeout = net::Millis(*nanos / 1'000'000);
-  Result<client::Client> client = client::Client::connect(config, std::move(options));
+  Result<client::Client> client = loop == nullptr ? client::Client::connect(config, std::move(options))
+                                                  : client::Client::connect(*loop, config, std::move(options));
   if (!client) return client.take_error();
   return Session{std::move(*client), space, config.server};
+}
+
+}  // namespace
+
+Result<Session> open_session(const ConnectionFlags& flags, ManagedFields managed_fields) {
+  return open(flags, managed_fields, nullptr);
+}
+
+Result<Session> open_session_on(net::EventLoop& loop, const ConnectionFlags& flags) {
+  return open(flags, ManagedFields::Kept, &loop);
 }
 
 std::string space_for(const Session& session, const client::Resource& resource) {
