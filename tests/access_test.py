@@ -94,8 +94,11 @@ class AuditTest(unittest.TestCase):
         users.admin("PATCH", "/api/v1/namespaces/default/configmaps/au", {"data": {"a": "c"}},
                     headers={"Audit-ID": "patched", "Content-Type": "application/merge-patch+json"})
         self.assertEqual(events("patched", 1)[0]["requestObject"], {"data": {"a": "c"}})
-        users.admin("DELETE", "/api/v1/namespaces/default/configmaps/au", headers={"Audit-ID": "gone"})
+        # Options in another encoding than JSON: {"gracePeriodSeconds": 0} as Protobuf.
+        options = b"k8s\0" + b"\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions" + b"\x12\x02\x08\x00"
+        users.admin("DELETE", "/api/v1/namespaces/default/configmaps/au", options, headers={"Audit-ID": "gone", "Content-Type": "application/vnd.kubernetes.protobuf"})
         event, = events("gone", 1)
+        self.assertEqual(event["requestObject"], {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
         self.assertEqual(event["responseStatus"]["status"], "Success")
         self.assertEqual(event["responseObject"]["details"]["name"], "au")
 

@@ -337,6 +337,9 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
     }
   }
   if (!tree) return tree.take_error();
+  if (call.recording != nullptr && call.recording->wants_request) {
+    record_request(call, request::Format::Json, codec::encode_json(*tree));
+  }
   if (const std::string why = delete_options_error(*tree); !why.empty()) return bad_request(why);
   Result<Value> typed = codec::to_typed(call.arena, type, tree->is_null() ? Value::empty_map() : *tree);
   if (!typed) return typed.take_error();
@@ -436,7 +439,6 @@ Task<void> serve_delete(call::Call& call, write::Writer& writer) {
   if (!negotiated) co_return respond_error(call, negotiated.error());
   Result<std::string> bytes = co_await read_body(call);
   if (!bytes) co_return respond_error(call, bytes.error());
-  record_request(call, request::Format::Json, *bytes);
   Result<request::DeleteOptions> options = read_delete_options(call, *bytes);
   if (!options) co_return respond_error(call, options.error());
   if (options->ignore_store_read_error) {
