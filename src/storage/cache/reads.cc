@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/api_error.h"
+#include "cache/changes.h"
 #include "cache/state.h"
 
 namespace holdfast::cache {
@@ -33,6 +34,20 @@ Result<Snapshot> CacheState::snapshot() const {
 bool CacheState::can_wait() const {
   std::lock_guard lock(mutex);
   return ready && progress_is_exact;
+}
+
+std::vector<Change> changes_between(const Snapshot& earlier, const Snapshot& now) {
+  std::vector<Change> changes;
+  if (now.same_objects(earlier)) return changes;
+  const Tree none(Order{}, std::make_shared<std::atomic<uint64_t>>(0));
+  const auto tree_of = [&none](const Snapshot& snapshot) -> const Tree& {
+    const std::shared_ptr<const Index>& index = CacheState::objects_of(snapshot);
+    return index == nullptr ? none : index->by_key;
+  };
+  const auto share = [](const Entry* entry) { return entry == nullptr ? EntryRef{} : EntryRef::share(*entry); };
+  Tree::compare(tree_of(earlier), tree_of(now),
+                [&](const Entry* before, const Entry* after) { changes.push_back({share(before), share(after)}); });
+  return changes;
 }
 
 Task<bool> CacheState::wait_for(std::shared_ptr<CacheState> self, Revision wanted, Executor* executor) {

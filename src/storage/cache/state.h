@@ -34,6 +34,7 @@ struct CacheState : std::enable_shared_from_this<CacheState> {
   ~CacheState();
 
   static inline std::atomic<int64_t> live_count{0};  // In this process; see cache_count().
+  static const std::shared_ptr<const Index>& objects_of(const Snapshot& snapshot) { return snapshot.index_; }
 
   // Constant after construction.
   store::Store& store;

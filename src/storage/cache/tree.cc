@@ -397,6 +397,88 @@ void Tree::Cursor::settle() {
   for (uint32_t i = 0; i <= kAhead; ++i) fetch(*as_leaf(step.node), step.at + i);
 }
 
+namespace {
+
+// Walks a tree from left to right, and decides at each node whether to enter or to skip it.
+class Walk {
+ public:
+  explicit Walk(const TreeNode* root) : ahead_(root) {}
+
+  bool over() const { return ahead_ == nullptr && path_.empty(); }
+  // The node ahead; null if an entry is ahead.
+  const TreeNode* node() const {
+    if (ahead_ != nullptr) return ahead_;
+    const auto& [inside, at] = path_.back();
+    return inside->leaf ? nullptr : as_inner(inside)->children[at].node;
+  }
+  const Entry* entry() const {
+    const auto& [inside, at] = path_.back();
+    return as_leaf(inside)->entries[at];
+  }
+  // The first entry ahead.
+  const Entry* first() const { return node() == nullptr ? entry() : first_of(node()); }
+  void enter() {
+    const TreeNode* into = node();
+    ahead_ = nullptr;
+    path_.emplace_back(into, 0);
+  }
+  void skip() {
+    ahead_ = nullptr;
+    while (!path_.empty() && ++path_.back().second == path_.back().first->count) path_.pop_back();
+  }
+
+ private:
+  const TreeNode* ahead_;  // The root, before the first step.
+  std::vector<std::pair<const TreeNode*, uint32_t>> path_;
+};
+
+uint32_t height(const TreeNode* node) {
+  uint32_t levels = 0;
+  for (; !node->leaf; node = as_inner(node)->children[0].node) ++levels;
+  return levels;
+}
+
+}  // namespace
+
+void Tree::compare(const Tree& before, const Tree& now,
+                   const std::function<void(const Entry* before, const Entry* now)>& visit) {
+  Walk old(before.root_), fresh(now.root_);
+  // Enters what is ahead; at an entry, visits it alone.
+  const auto advance = [&visit](Walk& walk, bool is_old) {
+    if (walk.node() != nullptr) return walk.enter();
+    visit(is_old ? walk.entry() : nullptr, is_old ? nullptr : walk.entry());
+    walk.skip();
+  };
+  while (!old.over() && !fresh.over()) {
+    const TreeNode *a = old.node(), *b = fresh.node();
+    if (a != nullptr && a == b) {
+      old.skip();
+      fresh.skip();
+      continue;
+    }
+    const int order = old.first()->key().compare(fresh.first()->key());
+    if (a != nullptr && b != nullptr) {
+      // Of two nodes, the higher one is entered, or the one that begins earlier: so that both walks arrive at a shared
+      // node together.
+      const uint32_t high = height(a), other = height(b);
+      if (high > other || (high == other && order <= 0)) old.enter();
+      if (other > high || (high == other && order >= 0)) fresh.enter();
+    } else if (order < 0) {
+      advance(old, true);
+    } else if (order > 0) {
+      advance(fresh, false);
+    } else if (a != nullptr || b != nullptr) {
+      (a != nullptr ? old : fresh).enter();
+    } else {
+      if (old.entry() != fresh.entry()) visit(old.entry(), fresh.entry());
+      old.skip();
+      fresh.skip();
+    }
+  }
+  while (!old.over()) advance(old, true);
+  while (!fresh.over()) advance(fresh, false);
+}
+
 Tree::Edit::Edit(Tree& tree) : tree_(tree), id_(next_edit()) {}
 
 void Tree::Edit::put(EntryRef entry) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,11 @@ class Tree {
     int depth_ = 0;
     const Ahead ahead_;
   };
+
+  // Calls `visit(before, now)` for each key whose entries differ, in order; null where there is none. What both trees
+  // share is skipped, so the cost is that of the changes between them. Both are ordered by key only.
+  static void compare(const Tree& before, const Tree& now,
+                      const std::function<void(const Entry* before, const Entry* now)>& visit);
 
   // Several changes at once: nodes are copied the first time they are touched. The tree must not be used until the edit
   // ends.

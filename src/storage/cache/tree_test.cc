@@ -42,6 +42,60 @@ void expect_same(const Tree& tree, const Model& model) {
   ASSERT_EQ(want, model.end());
 }
 
+// What compare() visits, as "key old-revision new-revision"; 0 for none.
+std::vector<std::string> compared(const Tree& before, const Tree& now) {
+  std::vector<std::string> visited;
+  Tree::compare(before, now, [&](const Entry* a, const Entry* b) {
+    visited.push_back(std::string((a == nullptr ? b : a)->key()) + " " +
+                      std::to_string(a == nullptr ? 0 : a->revision().value) + " " +
+                      std::to_string(b == nullptr ? 0 : b->revision().value));
+  });
+  return visited;
+}
+
+std::vector<std::string> compared(const Model& before, const Model& now) {
+  std::map<std::string, std::pair<uint64_t, uint64_t>> all;
+  for (const auto& [place, revision] : before) all[place.second].first = revision;
+  for (const auto& [place, revision] : now) all[place.second].second = revision;
+  std::vector<std::string> differences;
+  for (const auto& [key, revisions] : all) {
+    if (revisions.first != revisions.second) {
+      differences.push_back(key + " " + std::to_string(revisions.first) + " " + std::to_string(revisions.second));
+    }
+  }
+  return differences;
+}
+
+TEST_F(TreeTest, ComparingTreesVisitsWhatDiffers) {
+  std::mt19937 random(11);
+  Tree tree(Order{}, bytes);
+  Model model;
+  std::vector<std::pair<Tree, Model>> kept;
+  kept.emplace_back(tree, model);
+  for (uint64_t round = 0; round < 200; ++round) {
+    const bool growing = round / 40 % 2 == 0;
+    const uint64_t changes = uint64_t{1} << random() % 9;
+    Tree::Edit edit(tree);
+    for (uint64_t i = 0; i < changes; ++i) {
+      const std::string key = "k" + std::to_string(random() % 6000);
+      if (random() % 10 < (growing ? 9 : 2)) {
+        edit.put(entry(key, "", round + 1));
+        model[{"", key}] = round + 1;
+      } else {
+        edit.erase({{}, key});
+        model.erase({"", key});
+      }
+    }
+    kept.emplace_back(tree, model);
+    const size_t other = random() % kept.size();
+    for (const size_t from : {kept.size() - 2, other}) {
+      const auto& [old_tree, old_model] = kept[from];
+      ASSERT_EQ(compared(old_tree, tree), compared(old_model, model)) << "round " << round;
+      ASSERT_EQ(compared(tree, old_tree), compared(model, old_model)) << "round " << round;
+    }
+  }
+}
+
 TEST_F(TreeTest, RandomEditsAgreeWithAMapAndOldTreesStayUnchanged) {
   for (int field : {-1, 0}) {
     std::mt19937 random(static_cast<uint32_t>(field + 7));
