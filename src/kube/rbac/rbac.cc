@@ -176,17 +176,22 @@ std::vector<Rule> joined(const std::vector<Rule>& missing) {
   return result;
 }
 
-// Formats errors like Go's aggregate: a single one as is, several in brackets, without duplicates.
-std::string aggregated(const std::vector<std::string>& errors) {
-  std::vector<std::string> distinct;
-  for (const std::string& error : errors) {
-    if (!has(distinct, error)) distinct.push_back(error);
+// Collects errors and formats them like Go's aggregate: a single one as is, several in brackets, without duplicates. No
+// more than kMissingRoles are kept.
+class Problems {
+ public:
+  bool empty() const { return distinct_.empty(); }
+  bool full() const { return distinct_.size() >= kMissingRoles; }
+  void add(std::string problem) {
+    if (full() || !known_.insert(problem).second) return;
+    distinct_.push_back(std::move(problem));
   }
-  if (distinct.size() == 1) return distinct[0];
-  std::string text = "[";
-  for (size_t i = 0; i < distinct.size(); ++i) text += (i > 0 ? ", " : "") + distinct[i];
-  return text + "]";
-}
+  std::string text() const { return distinct_.size() == 1 ? distinct_[0] : "[" + join(distinct_, ", ") + "]"; }
+
+ private:
+  std::vector<std::string> distinct_;
+  std::unordered_set<std::string, KeyHash> known_;
+};
 
 Value strings(Arena& arena, const std::vector<std::string>& values) {
   ListBuilder list(arena);
@@ -268,53 +273,169 @@ bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std:
   return covered;
 }
 
+// --- Index ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string table_key(Kind kind, std::string_view key) {
+  constexpr std::string_view kNames[] = {"Role/", "ClusterRole/", "RoleBinding/", "ClusterRoleBinding/"};
+  return std::string(kNames[static_cast<size_t>(kind)]) + std::string(key);
+}
+
+std::string role_key(std::string_view role_kind, std::string_view ns, std::string_view name) {
+  return std::string(role_kind) + "/" + (role_kind == "Role" ? std::string(ns) : "") + "/" + std::string(name);
+}
+
+}  // namespace
+
+template <class T>
+const T* Index::Table<T>::find(std::string_view key) const {
+  const Piece* piece = pieces_[piece_of(key)].get();
+  if (piece == nullptr) return nullptr;
+  const auto found = piece->find(key);
+  return found == piece->end() ? nullptr : &found->second;
+}
+
+template <class T>
+void Index::Table<T>::change(std::unordered_map<std::string, T, KeyHash, std::equal_to<>> changes) {
+  std::array<std::shared_ptr<Piece>, kPieces> changed;
+  for (auto& [key, value] : changes) {
+    const size_t at = piece_of(key);
+    std::shared_ptr<Piece>& piece = changed[at];
+    if (piece == nullptr) piece = pieces_[at] ? std::make_shared<Piece>(*pieces_[at]) : std::make_shared<Piece>();
+    if (value == nullptr) {
+      piece->erase(key);
+    } else {
+      (*piece)[key] = std::move(value);
+    }
+  }
+  for (size_t at = 0; at < kPieces; ++at) {
+    if (changed[at] != nullptr) pieces_[at] = std::move(changed[at]);
+  }
+}
+
+Index::BindingRef Index::read_binding(const Value& object) {
+  auto binding = std::make_shared<Binding>();
+  binding->ns = object.text_at("metadata", "namespace");
+  binding->name = object.text_at("metadata", "name");
+  binding->role_kind = object.text_at("roleRef", "kind");
+  binding->role_name = object.text_at("roleRef", "name");
+  binding->role = role_key(binding->role_kind, binding->ns, binding->role_name);
+  const std::string scope = binding->ns + "/";
+  std::unordered_set<std::string, KeyHash> known;
+  const auto add = [&](std::string key, std::string shown) {
+    if (known.insert(key).second) binding->subjects.push_back({std::move(key), std::move(shown)});
+  };
+  for (const Value& subject : object.items_at("subjects")) {
+    const std::string_view kind = subject.text_at("kind");
+    const std::string name(subject.text_at("name"));
+    if (kind == "User") {
+      add(scope + "u:" + name, "User " + go_quote(name));
+    } else if (kind == "Group") {
+      add(scope + "g:" + name, "Group " + go_quote(name));
+    } else if (kind == "ServiceAccount") {
+      std::string ns(subject.text_at("namespace"));
+      if (ns.empty()) ns = binding->ns;
+      if (ns.empty()) continue;
+      add(scope + "u:system:serviceaccount:" + ns + ":" + name, "ServiceAccount " + go_quote(name + "/" + ns));
+    }
+  }
+  return binding;
+}
+
+Index::Edit::Edit(std::shared_ptr<const Index> before)
+    : before_(before != nullptr ? std::move(before) : std::make_shared<const Index>()) {}
+
+void Index::Edit::put(Kind kind, std::string_view key, const Value& object) {
+  std::string name = table_key(kind, key);
+  if (kind == Kind::Role || kind == Kind::ClusterRole) {
+    roles_[std::move(name)] = std::make_shared<const std::vector<Rule>>(rules_from(object.find("rules")));
+  } else {
+    bindings_[std::move(name)] = read_binding(object);
+  }
+}
+
+void Index::Edit::erase(Kind kind, std::string_view key) {
+  if (kind == Kind::Role || kind == Kind::ClusterRole) {
+    roles_[table_key(kind, key)] = nullptr;
+  } else {
+    bindings_[table_key(kind, key)] = nullptr;
+  }
+}
+
+std::shared_ptr<const Index> Index::Edit::build() {
+  // What stays as it is, such as the rules of a role whose labels changed, is not touched.
+  const auto drop_equal = [](auto& changes, const auto& table) {
+    std::erase_if(changes, [&table](const auto& change) {
+      const auto* before = table.find(change.first);
+      if (before == nullptr || change.second == nullptr) return before == nullptr && change.second == nullptr;
+      return **before == *change.second;
+    });
+  };
+  drop_equal(roles_, before_->roles_);
+  drop_equal(bindings_, before_->bindings_);
+  if (roles_.empty() && bindings_.empty()) return before_;
+
+  // For each subject, the bindings that change, by name. Views are of bindings, which are kept until the end.
+  std::unordered_map<std::string_view, std::map<std::string_view, Grant>, KeyHash> changed;
+  std::vector<BindingRef> old_bindings;
+  for (const auto& [key, binding] : bindings_) {
+    if (const BindingRef* old = before_->bindings_.find(key); old != nullptr) {
+      for (const Subject& subject : (*old)->subjects) changed[subject.key].emplace((*old)->name, Grant{});
+      old_bindings.push_back(*old);
+    }
+    if (binding == nullptr) continue;
+    for (uint32_t i = 0; i < binding->subjects.size(); ++i) {
+      changed[binding->subjects[i].key].insert_or_assign(binding->name, Grant{binding, i});
+    }
+  }
+  std::unordered_map<std::string, GrantsRef, KeyHash, std::equal_to<>> grants;
+  for (const auto& [subject, changes] : changed) {
+    const GrantsRef* before = before_->grants_.find(subject);
+    std::vector<Grant> merged;
+    const auto add = [&merged](const Grant& grant) {
+      if (grant.binding != nullptr) merged.push_back(grant);
+    };
+    auto next = changes.begin();
+    if (before != nullptr) {
+      merged.reserve((*before)->size() + changes.size());
+      for (const Grant& grant : **before) {
+        for (; next != changes.end() && next->first < grant.binding->name; ++next) add(next->second);
+        const bool replaced = next != changes.end() && next->first == grant.binding->name;
+        add(replaced ? next->second : grant);
+        if (replaced) ++next;
+      }
+    }
+    for (; next != changes.end(); ++next) add(next->second);
+    grants.emplace(subject, merged.empty() ? nullptr : std::make_shared<const std::vector<Grant>>(std::move(merged)));
+  }
+  auto made = std::make_shared<Index>(*before_);
+  made->roles_.change(std::move(roles_));
+  made->bindings_.change(bindings_);
+  made->grants_.change(std::move(grants));
+  return made;
+}
+
 std::shared_ptr<const Index> Index::build(const Objects& roles, const Objects& cluster_roles,
                                           const Objects& role_bindings, const Objects& cluster_role_bindings) {
-  auto index = std::make_shared<Index>();
-  for (const auto& [key, role] : roles)
-    index->roles_["Role/" + key] = std::make_shared<const std::vector<Rule>>(rules_from(role.find("rules")));
-  for (const auto& [key, role] : cluster_roles) {
-    index->roles_["ClusterRole/" + key] = std::make_shared<const std::vector<Rule>>(rules_from(role.find("rules")));
+  Edit edit(nullptr);
+  for (const auto& [kind, objects] :
+       {std::pair{Kind::Role, &roles}, std::pair{Kind::ClusterRole, &cluster_roles},
+        std::pair{Kind::RoleBinding, &role_bindings}, std::pair{Kind::ClusterRoleBinding, &cluster_role_bindings}}) {
+    for (const auto& [key, object] : *objects) edit.put(kind, key, object);
   }
-  auto add = [&index](const Objects& bindings) {
-    for (const auto& [key, object] : bindings) {
-      auto binding = std::make_unique<Binding>();
-      binding->ns = object.text_at("metadata", "namespace");
-      binding->name = object.text_at("metadata", "name");
-      binding->role_kind = object.text_at("roleRef", "kind");
-      binding->role_name = object.text_at("roleRef", "name");
-      const std::string role =
-          binding->role_kind + "/" + (binding->role_kind == "Role" ? binding->ns : "") + "/" + binding->role_name;
-      if (auto found = index->roles_.find(role); found != index->roles_.end()) binding->rules = found->second;
-      for (const Value& subject : object.items_at("subjects")) {
-        const std::string_view kind = subject.text_at("kind");
-        const std::string name(subject.text_at("name"));
-        const std::string scope = binding->ns + "/";
-        if (kind == "User") {
-          index->grants_[scope + "u:" + name].push_back({binding.get(), "User " + go_quote(name)});
-        } else if (kind == "Group") {
-          index->grants_[scope + "g:" + name].push_back({binding.get(), "Group " + go_quote(name)});
-        } else if (kind == "ServiceAccount") {
-          std::string ns(subject.text_at("namespace"));
-          if (ns.empty()) ns = binding->ns;
-          if (ns.empty()) continue;
-          index->grants_[scope + "u:system:serviceaccount:" + ns + ":" + name].push_back(
-              {binding.get(), "ServiceAccount " + go_quote(name + "/" + ns)});
-        }
-      }
-      index->bindings_.push_back(std::move(binding));
-    }
-  };
-  add(cluster_role_bindings);
-  add(role_bindings);
-  return index;
+  return edit.build();
 }
 
 template <class Visit>
 void Index::visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const {
   auto grants_of = [&](const std::string& subject) {
-    const auto found = grants_.find(subject);
-    return found == grants_.end() || std::all_of(found->second.begin(), found->second.end(), visit);
+    const GrantsRef* found = grants_.find(subject);
+    return found == nullptr || std::all_of((*found)->begin(), (*found)->end(), [&](const Grant& grant) {
+             const RulesRef* rules = roles_.find(grant.binding->role);
+             return visit(*grant.binding, grant.binding->subjects[grant.subject],
+                          rules == nullptr ? nullptr : rules->get());
+           });
   };
   // Cluster-wide bindings first, in the order of kube-apiserver.
   std::string scope = "/";
@@ -335,47 +456,46 @@ std::string Index::missing_role(const Binding& binding) {
 
 auth::Decision Index::authorize(const auth::Attributes& attributes) const {
   auth::Decision decision;
-  std::vector<std::string> problems;
-  visit(*attributes.user, attributes.ns, [&](const Grant& grant) {
-    const Binding& binding = *grant.binding;
-    if (binding.rules == nullptr) {
-      problems.push_back(missing_role(binding));
-      return true;
-    }
-    if (std::none_of(binding.rules->begin(), binding.rules->end(),
-                     [&](const Rule& rule) { return rule.allows(attributes); }))
-      return true;
-    decision.verdict = auth::Decision::Verdict::Allow;
-    decision.reason = binding.ns.empty() ? "RBAC: allowed by ClusterRoleBinding " + go_quote(binding.name)
-                                         : "RBAC: allowed by RoleBinding " + go_quote(binding.name + "/" + binding.ns);
-    decision.reason += " of " + binding.role_kind + " " + go_quote(binding.role_name) + " to " + grant.subject;
-    return false;
-  });
-  if (!decision.allowed() && !problems.empty()) decision.reason = "RBAC: " + aggregated(problems);
+  Problems problems;
+  visit(*attributes.user, attributes.ns,
+        [&](const Binding& binding, const Subject& subject, const std::vector<Rule>* rules) {
+          if (rules == nullptr) {
+            if (!problems.full()) problems.add(missing_role(binding));
+            return true;
+          }
+          if (std::none_of(rules->begin(), rules->end(), [&](const Rule& rule) { return rule.allows(attributes); }))
+            return true;
+          decision.verdict = auth::Decision::Verdict::Allow;
+          decision.reason = binding.ns.empty()
+                                ? "RBAC: allowed by ClusterRoleBinding " + go_quote(binding.name)
+                                : "RBAC: allowed by RoleBinding " + go_quote(binding.name + "/" + binding.ns);
+          decision.reason += " of " + binding.role_kind + " " + go_quote(binding.role_name) + " to " + subject.shown;
+          return false;
+        });
+  if (!decision.allowed() && !problems.empty()) decision.reason = "RBAC: " + problems.text();
   return decision;
 }
 
 std::vector<Rule> Index::rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem) const {
   std::vector<Rule> rules;
-  std::vector<std::string> problems;
-  visit(user, ns, [&](const Grant& grant) {
-    if (grant.binding->rules == nullptr) {
-      problems.push_back(missing_role(*grant.binding));
+  Problems problems;
+  visit(user, ns, [&](const Binding& binding, const Subject&, const std::vector<Rule>* found) {
+    if (found == nullptr) {
+      if (!problems.full()) problems.add(missing_role(binding));
     } else {
-      rules.insert(rules.end(), grant.binding->rules->begin(), grant.binding->rules->end());
+      rules.insert(rules.end(), found->begin(), found->end());
     }
     return true;
   });
-  if (problem != nullptr && !problems.empty()) *problem = aggregated(problems);
+  if (problem != nullptr && !problems.empty()) *problem = problems.text();
   return rules;
 }
 
 std::optional<std::vector<Rule>> Index::rules_of(std::string_view role_kind, std::string_view ns,
                                                  std::string_view name) const {
-  const auto found = roles_.find(std::string(role_kind) + "/" + (role_kind == "Role" ? std::string(ns) : "") + "/" +
-                                 std::string(name));
-  if (found == roles_.end()) return {};
-  return *found->second;
+  const RulesRef* found = roles_.find(role_key(role_kind, ns, name));
+  if (found == nullptr) return {};
+  return **found;
 }
 
 Value aggregate(Arena& arena, const Value& cluster_role, const Index::Objects& cluster_roles) {

@@ -1,16 +1,20 @@
 // Role-based access control, evaluated from Roles, ClusterRoles and their bindings.
 //
 // An Index holds the rules in the form needed for a decision: it maps subjects to bindings and bindings to rules. It is
-// immutable; when one of these objects changes, the server builds a new one and swaps a pointer. A decision therefore
-// takes no lock and reads only the bindings of one user and its groups.
+// immutable; when one of these objects changes, the server makes another with that change (Index::Edit), which shares
+// everything else, and swaps a pointer. A decision therefore takes no lock and reads only the bindings of one user and
+// its groups.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "auth/auth.h"
@@ -20,6 +24,9 @@
 #include "value/value.h"
 
 namespace holdfast::rbac {
+
+// Roles that do not exist named in one denial: a user may be bound to thousands, and anybody may be denied.
+inline constexpr size_t kMissingRoles = 100;
 
 // One rbac/v1 PolicyRule.
 struct Rule {
@@ -37,10 +44,13 @@ Value to_value(Arena& arena, const Rule& rule);
 // Decides whether a user may write or bind a role.
 bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing = nullptr);
 
+enum class Kind : uint8_t { Role, ClusterRole, RoleBinding, ClusterRoleBinding };
+
 class Index {
  public:
   // Keys are "namespace/name"; cluster-scoped objects have an empty namespace ("/name").
   using Objects = std::map<std::string, Value, std::less<>>;
+  class Edit;
 
   // All objects of the four kinds. Does not keep references to the Values.
   static std::shared_ptr<const Index> build(const Objects& roles, const Objects& cluster_roles,
@@ -56,23 +66,70 @@ class Index {
                                             std::string_view name) const;
 
  private:
+  using RulesRef = std::shared_ptr<const std::vector<Rule>>;
+  struct Subject {
+    std::string key;    // See grants_.
+    std::string shown;  // As shown in the reason: User "u", Group "g", ServiceAccount "name/namespace".
+    bool operator==(const Subject&) const = default;
+  };
   struct Binding {
     std::string ns, name, role_kind, role_name;
-    std::shared_ptr<const std::vector<Rule>> rules;  // Null if the role does not exist.
+    std::string role;               // Key in roles_, which may not have it.
+    std::vector<Subject> subjects;  // With different keys.
+    bool operator==(const Binding&) const = default;
   };
+  using BindingRef = std::shared_ptr<const Binding>;
   struct Grant {
-    const Binding* binding;
-    std::string subject;  // As shown in the reason: User "u", Group "g", ServiceAccount "name/namespace".
+    BindingRef binding;
+    uint32_t subject = 0;  // Position in binding->subjects.
   };
+  // Sorted by name of the binding. All are of one kind and namespace.
+  using GrantsRef = std::shared_ptr<const std::vector<Grant>>;
+
+  // A hash table in pieces, so that a changed one shares the pieces without changes.
+  template <class T>
+  class Table {
+   public:
+    using Piece = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;
+    static constexpr size_t kPieces = 256;
+
+    const T* find(std::string_view key) const;
+    // Replaces the values of these keys; null removes them.
+    void change(std::unordered_map<std::string, T, KeyHash, std::equal_to<>> changes);
+
+   private:
+    static size_t piece_of(std::string_view key) { return hash_key(key) >> 56; }
+    std::array<std::shared_ptr<const Piece>, kPieces> pieces_;  // Null if empty.
+  };
+
+  static BindingRef read_binding(const Value& object);
   static std::string missing_role(const Binding& binding);
   template <class Visit>
   void visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const;
 
   // By namespace of the binding (empty for cluster-wide) and subject: "NS/u:NAME", "/g:NAME".
-  std::unordered_map<std::string, std::vector<Grant>, KeyHash> grants_;
-  std::vector<std::unique_ptr<Binding>> bindings_;
+  Table<GrantsRef> grants_;
+  // "RoleBinding/NS/NAME", "ClusterRoleBinding//NAME".
+  Table<BindingRef> bindings_;
   // "Role/NS/NAME", "ClusterRole//NAME".
-  std::unordered_map<std::string, std::shared_ptr<const std::vector<Rule>>, KeyHash> roles_;
+  Table<RulesRef> roles_;
+};
+
+// Changes to an index: the cost is that of the changed objects, and of a copy of 1/256 of a table for each.
+class Index::Edit {
+ public:
+  // Null: an empty index.
+  explicit Edit(std::shared_ptr<const Index> before);
+  // Does not keep references to the Value.
+  void put(Kind kind, std::string_view key, const Value& object);
+  void erase(Kind kind, std::string_view key);
+  // The index with these changes: the same one if they change no decision. Call once.
+  std::shared_ptr<const Index> build();
+
+ private:
+  const std::shared_ptr<const Index> before_;
+  std::unordered_map<std::string, RulesRef, KeyHash, std::equal_to<>> roles_;       // Null: removed.
+  std::unordered_map<std::string, BindingRef, KeyHash, std::equal_to<>> bindings_;  // Null: removed.
 };
 
 // Aggregation: the rules of a ClusterRole with an aggregationRule. The union of the rules of all ClusterRoles selected,

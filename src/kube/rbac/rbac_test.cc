@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "codec/codec.h"
 
@@ -13,6 +15,12 @@ struct Fixture : testing::Test {
   Index::Objects roles, cluster_roles, role_bindings, cluster_role_bindings;
   Value parse(const char* json) {
     const auto value = codec::decode_json(arena, json);
+    EXPECT_TRUE(value) << json;
+    return value ? *value : Value();
+  }
+  // Of text that need not outlive the value.
+  Value parse_copy(const std::string& json) {
+    const auto value = codec::decode_json(arena, arena.copy(json));
     EXPECT_TRUE(value) << json;
     return value ? *value : Value();
   }
@@ -68,6 +76,110 @@ TEST_F(RbacTest, ABindingToAMissingRoleGrantsNothing) {
   const auth::Decision decision = index->authorize(get(ann, "pods", "dev"));
   EXPECT_FALSE(decision.allowed());
   EXPECT_EQ(decision.reason, R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
+}
+
+TEST_F(RbacTest, OnlySomeOfThousandsOfMissingRolesAreNamed) {
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = std::to_string(1000 + i);
+    role_bindings["dev/b" + name] =
+        parse_copy(R"({"metadata":{"name":"b)" + name + R"(","namespace":"dev"},"roleRef":{"kind":"Role","name":"r)" +
+                   name + R"("},"subjects":[{"kind":"Group","name":"all"}]})");
+  }
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  const auth::UserInfo ann{.name = "ann", .groups = {"all"}};
+  const std::string reason = index->authorize(get(ann, "pods", "dev")).reason;
+  EXPECT_TRUE(reason.starts_with(R"(RBAC: [role.rbac.authorization.k8s.io "r1000" not found, )")) << reason;
+  EXPECT_EQ(std::count(reason.begin(), reason.end(), ','), kMissingRoles - 1);
+  std::string problem;
+  EXPECT_TRUE(index->rules_for(ann, "dev", &problem).empty());
+  EXPECT_EQ("RBAC: " + problem, reason);
+}
+
+TEST_F(RbacTest, AnEditedIndexDecidesLikeANewOne) {
+  // Random changes to few names, so that most of them replace, remove or miss something.
+  uint32_t state = 1;
+  const auto random = [&state](uint32_t below) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % below;
+  };
+  const auto name = [&](const char* prefix, uint32_t below) { return prefix + std::to_string(random(below)); };
+  const auto subject = [&]() -> std::string {
+    switch (random(3)) {
+      case 0:
+        return R"({"kind":"User","name":")" + name("u", 3) + "\"}";
+      case 1:
+        return R"({"kind":"Group","name":")" + name("g", 3) + "\"}";
+      default:
+        return R"({"kind":"ServiceAccount","namespace":")" + name("n", 2) + R"(","name":")" + name("s", 2) + "\"}";
+    }
+  };
+  std::shared_ptr<const Index> edited;
+  for (int round = 0; round < 400; ++round) {
+    Index::Edit edit(edited);
+    for (uint32_t changes = random(4); changes > 0; --changes) {
+      const auto kind = static_cast<Kind>(random(4));
+      const bool is_role = kind == Kind::Role || kind == Kind::ClusterRole;
+      const bool is_namespaced = kind == Kind::Role || kind == Kind::RoleBinding;
+      const std::string ns = is_namespaced ? name("n", 2) : "", object = name("o", 4), key = ns + "/" + object;
+      Index::Objects& all = kind == Kind::Role          ? roles
+                            : kind == Kind::ClusterRole ? cluster_roles
+                            : kind == Kind::RoleBinding ? role_bindings
+                                                        : cluster_role_bindings;
+      if (random(4) == 0) {
+        edit.erase(kind, key);
+        all.erase(key);
+        continue;
+      }
+      std::string text = R"({"metadata":{"name":")" + object + R"(","namespace":")" + ns + R"("},)";
+      if (is_role) {
+        text += R"("rules":[{"verbs":["get"],"apiGroups":[""],"resources":[")" + name("r", 3) + R"("]}]})";
+      } else {
+        const char* const role_kind = is_namespaced && random(2) == 0 ? "Role" : "ClusterRole";
+        text +=
+            R"("roleRef":{"kind":")" + std::string(role_kind) + R"(","name":")" + name("o", 4) + R"("},"subjects":[)";
+        for (uint32_t subjects = random(5), i = 0; i < subjects; ++i) text += (i > 0 ? "," : "") + subject();
+        text += "]}";
+      }
+      all[key] = parse_copy(text);
+      edit.put(kind, key, all[key]);
+    }
+    edited = edit.build();
+    const auto made = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+    const auto compare = [&](const auth::UserInfo& user, std::string_view ns) {
+      for (const char* resource : {"r0", "r1", "r2"}) {
+        const auth::Decision decision = edited->authorize(get(user, resource, ns));
+        const auth::Decision expected = made->authorize(get(user, resource, ns));
+        ASSERT_EQ(decision.allowed(), expected.allowed());
+        ASSERT_EQ(decision.reason, expected.reason);
+      }
+      std::string problem, expected_problem;
+      ASSERT_EQ(edited->rules_for(user, ns, &problem), made->rules_for(user, ns, &expected_problem));
+      ASSERT_EQ(problem, expected_problem);
+    };
+    for (const char* ns : {"", "n0", "n1"}) {
+      compare({.name = "u0", .groups = {"g0", "g1"}}, ns);
+      compare({.name = "u1", .groups = {"g2"}}, ns);
+      compare({.name = "system:serviceaccount:n0:s1"}, ns);
+    }
+  }
+}
+
+TEST_F(RbacTest, WhatChangesNoDecisionChangesNoIndex) {
+  const Value role = parse(R"({"metadata":{"name":"r"},"rules":[{"verbs":["get"]}]})");
+  const Value labelled = parse(R"({"metadata":{"name":"r","labels":{"a":"b"}},"rules":[{"verbs":["get"]}]})");
+  Index::Edit first(nullptr);
+  first.put(Kind::Role, "dev/r", role);
+  const auto index = first.build();
+  Index::Edit second(index);
+  second.put(Kind::Role, "dev/r", labelled);
+  second.erase(Kind::RoleBinding, "dev/none");
+  EXPECT_EQ(second.build(), index);
+  Index::Edit third(index);
+  third.erase(Kind::Role, "dev/r");
+  const auto without = third.build();
+  EXPECT_NE(without, index);
+  EXPECT_TRUE(index->rules_of("Role", "dev", "r"));
+  EXPECT_FALSE(without->rules_of("Role", "dev", "r"));
 }
 
 TEST_F(RbacTest, MissingPermissionsAreListed) {

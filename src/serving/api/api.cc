@@ -202,7 +202,7 @@ struct Api::State {
   FairPool* const fair = dynamic_cast<FairPool*>(deps.background);  // Null if the executor is of another kind.
   Builtin builtin;
   resource::Registry registry;
-  const std::unique_ptr<const access::RbacAuthorizer> rbac;  // Null if another authorizer was given.
+  const std::unique_ptr<access::RbacAuthorizer> rbac;  // Null if another authorizer was given.
   const auth::Authorizer& authorizer;
   OwnershipReport ownership;
   services::ServicePools pools;
@@ -242,7 +242,13 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
           deps.background},
       builtin(make_builtin(deps, options)),
       registry(builtin.served),
-      rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(registry) : nullptr),
+      rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(
+                                            registry, deps.loops->at(0), *deps.background,
+                                            deps.metrics
+                                                ->counters("holdfast_rbac_objects_read_total",
+                                                           "Roles and bindings read into the index of RBAC.")
+                                                .with({}))
+                                      : nullptr),
       authorizer(rbac == nullptr ? *deps.authorizer : *rbac),
       ownership(*deps.metrics, registry, *deps.pool),
       pools({.cidrs = options.service_cluster_ip_ranges,
@@ -297,6 +303,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
 void Api::State::tick() {
   if (closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : builtin.storages) storage->cache().tick();
+  if (rbac != nullptr) rbac->tick();
   custom.tick();
   aggregation.tick();
   ticker.start(kTickInterval, [this] { tick(); });
@@ -346,6 +353,7 @@ Task<void> Api::close(Executor& executor) {
   co_await state_->aggregation.close(executor);
   co_await state_->custom_services.close(executor);
   co_await state_->custom.close(executor);
+  if (state_->rbac != nullptr) co_await state_->rbac->close(executor);
   for (auto& [prefix, storage] : state_->builtin.storages) co_await storage->cache().close(executor);
 }
 
