@@ -111,56 +111,77 @@ std::string http_date(int64_t seconds) {
 
 void send_empty(call::Call& call, int code) { (void)call.response.send(code, net::Body(std::string())); }
 
-void serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
+// The document itself, which is not copied.
+net::Body body_of(const OpenApiDocuments::DocumentRef& document) {
+  return net::Body(net::Bytes(document->json, document));
+}
+
+// Making a document of many kinds takes a long time, and clients ask for several in a row: neither happens on the loop.
+Task<void> serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
   OpenApiDocuments& documents = parts.openapi;
+  co_await leave_loop(call);
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   if (path.empty()) {
-    return respond(call, 200, net::Body(documents.v3_index(*call.registry, call.settings.gates, remotes.get())),
-                   "text/plain; charset=utf-8");
+    std::string index = documents.v3_index(*call.registry, call.settings.gates, remotes.get());
+    co_return respond(call, 200, net::Body(std::move(index)), "text/plain; charset=utf-8");
   }
   const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.settings.gates, path, remotes.get());
-  if (document == nullptr) return send_empty(call, 404);
   const bool protobuf = prefers_protobuf(call, "v3");
-  if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
-  const std::string etag = "\"" + document->hash + "\"";
-  if (const std::string* asked = call.query.find("hash"); asked != nullptr) {
-    if (*asked != document->hash) {
-      call.response.set_header("location", "/openapi/v3/" + std::string(path) + "?hash=" + document->hash);
-      return send_empty(call, 301);
+  const std::string* asked = call.query.find("hash");
+  const std::string etag = document == nullptr ? std::string() : "\"" + document->hash + "\"";
+  const bool moved = document != nullptr && asked != nullptr && *asked != document->hash;
+  const bool unchanged = document != nullptr && call.request.headers.get("if-none-match") == etag;
+  Result<std::string> packed = std::string();
+  if (document != nullptr && protobuf && !moved && !unchanged) {
+    Arena arena;
+    Result<Value> tree = codec::decode_json(arena, document->json);
+    if (tree) {
+      packed = openapi::v3_to_protobuf(*tree);
+    } else {
+      packed = tree.take_error();
     }
+  }
+  co_await return_to_loop(call);
+
+  if (document == nullptr) co_return send_empty(call, 404);
+  if (!protobuf && !accepts(call, {"application/json"})) co_return send_empty(call, 406);
+  if (moved) {
+    call.response.set_header("location", "/openapi/v3/" + std::string(path) + "?hash=" + document->hash);
+    co_return send_empty(call, 301);
+  }
+  if (asked != nullptr) {
     constexpr int64_t kYear = 365 * 24 * 3600;
     call.response.set_header("cache-control", "public, immutable");
     call.response.set_header("expires", http_date(call.clock.now().seconds + kYear));
   }
   call.response.set_header("etag", etag);
   call.response.set_header("vary", "Accept");
-  if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
-  if (protobuf) {
-    Arena arena;
-    Result<Value> tree = codec::decode_json(arena, document->json);
-    if (!tree) return respond_error(call, tree.error());
-    return respond(call, 200, net::Body(openapi::v3_to_protobuf(*tree)), kV3Protobuf);
-  }
-  respond(call, 200, net::Body(document->json), "application/json");
+  if (unchanged) co_return send_empty(call, 304);
+  if (!packed) co_return respond_error(call, packed.error());
+  if (protobuf) co_return respond(call, 200, net::Body(std::move(*packed)), kV3Protobuf);
+  respond(call, 200, body_of(document), "application/json");
 }
 
-void serve_v2(call::Call& call, const Parts& parts) {
+Task<void> serve_v2(call::Call& call, const Parts& parts) {
   OpenApiDocuments& documents = parts.openapi;
+  co_await leave_loop(call);
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
+  const uint64_t version = hash_combine(parts.registry.version(), parts.aggregation.openapi_version());
   const OpenApiDocuments::DocumentRef document =
-      documents.v2(*call.registry, hash_combine(parts.registry.version(), parts.aggregation.openapi_version()),
-                   call.settings.gates, remotes.get());
+      documents.v2(*call.registry, version, call.settings.gates, remotes.get());
   const bool protobuf = prefers_protobuf(call, "v2");
-  if (!protobuf && !accepts(call, {"application/json"})) return send_empty(call, 406);
   const std::string etag = "\"" + document->hash + "\"";
+  const bool unchanged = call.request.headers.get("if-none-match") == etag;
+  std::string packed;
+  if (protobuf && !unchanged) packed = documents.v2_protobuf(*call.registry, call.settings.gates, remotes.get());
+  co_await return_to_loop(call);
+
+  if (!protobuf && !accepts(call, {"application/json"})) co_return send_empty(call, 406);
   call.response.set_header("etag", etag);
   call.response.set_header("vary", "Accept-Encoding, Accept");
-  if (call.request.headers.get("if-none-match") == etag) return send_empty(call, 304);
-  if (protobuf) {
-    return respond(call, 200, net::Body(documents.v2_protobuf(*call.registry, call.settings.gates, remotes.get())),
-                   kV2Protobuf);
-  }
-  respond(call, 200, net::Body(document->json), "application/json");
+  if (unchanged) co_return send_empty(call, 304);
+  if (protobuf) co_return respond(call, 200, net::Body(std::move(packed)), kV2Protobuf);
+  respond(call, 200, body_of(document), "application/json");
 }
 
 }  // namespace
@@ -298,9 +319,9 @@ Task<void> serve_openapi(call::Call& call, const Parts& parts) {
   if (call.request.method != "GET" && call.request.method != "HEAD") {
     co_return respond(call, 405, net::Body(std::string("Method Not Allowed\n")), "text/plain; charset=utf-8");
   }
-  if (path == "/openapi/v2") co_return serve_v2(call, parts);
-  if (path == "/openapi/v3") co_return serve_v3(call, parts, "");
-  if (path.starts_with("/openapi/v3/")) co_return serve_v3(call, parts, path.substr(12));
+  if (path == "/openapi/v2") co_return co_await serve_v2(call, parts);
+  if (path == "/openapi/v3") co_return co_await serve_v3(call, parts, "");
+  if (path.starts_with("/openapi/v3/")) co_return co_await serve_v3(call, parts, path.substr(12));
   respond_path_not_found(call, parts);
 }
 
