@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import ssl
+import struct
 
 http.client._MAXHEADERS = 10_000  # Responses may contain a warning per field.
 
@@ -29,6 +30,54 @@ def idle_connections(users, count):
             except OSError:
                 refused += 1
         yield opened
+
+
+class Http2:
+    """Frames written by hand: what no client would send. `read` is everything that the server has sent."""
+    RST_STREAM, SETTINGS, INITIAL_WINDOW_SIZE, REFUSED_STREAM = 3, 4, 4, 7
+
+    def __init__(self, users, stack, window=None):
+        context = ssl.create_default_context(cafile=str(users.pki / "ca.crt"))
+        context.set_alpn_protocols(["h2"])
+        plain = stack.enter_context(socket.create_connection((users.host, users.port), timeout=20))
+        self.socket, self.stream, self.read = stack.enter_context(context.wrap_socket(plain, server_hostname="127.0.0.1")), -1, b""
+        settings = b"" if window is None else struct.pack(">HI", self.INITIAL_WINDOW_SIZE, window)
+        self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(self.SETTINGS, 0, 0, settings))
+
+    @staticmethod
+    def frame(kind, flags, stream, payload=b""):
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+    @staticmethod
+    def header(name, value, indexed=False):
+        """HPACK: a literal, which gets the index 62 if it is `indexed`."""
+        def text(part):
+            out, rest = b"", len(part)
+            if rest < 127:
+                return bytes([rest]) + part.encode()
+            out, rest = b"\x7f", rest - 127
+            while rest > 127:
+                out, rest = out + bytes([rest & 127 | 128]), rest >> 7
+            return out + bytes([rest]) + part.encode()
+        return (b"\x40" if indexed else b"\0") + text(name) + text(value)
+
+    def get(self, path, headers=b""):
+        """A GET with these headers, without waiting for the response."""
+        self.stream += 2
+        block = b"\x82\x87" + self.header(":path", path) + self.header(":authority", "x") + headers
+        self.socket.sendall(self.frame(1, 5, self.stream, block))
+
+    def frames(self, seconds=1):
+        """(kind, payload) of what the server sends until it is silent for that long."""
+        self.socket.settimeout(seconds)
+        with contextlib.suppress(OSError, ssl.SSLError):
+            while piece := self.socket.recv(65536):
+                self.read += piece
+        at = 0
+        while at + 9 <= len(self.read):
+            length = int.from_bytes(self.read[at:at + 3], "big")
+            yield self.read[at + 3], self.read[at + 9:at + 9 + length]
+            at += 9 + length
 
 
 def definition(preserve=True):

@@ -873,6 +873,79 @@ class FloodTest(Own):
         self.assertLess(self.cpu_seconds() - before, 1)
 
 
+class UnreadTest(Own):
+    """Clients that send little, read nothing, and leave the server with what it keeps for them."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.maps = "/api/v1/namespaces/mine/configmaps"
+        cls.users.made(cls.maps, {"metadata": {"name": "large"}, "data": {"a": "x" * 1_000_000}})
+        grant(cls.users, "maps", [rule("get list", [""], "configmaps")], "tenant", "mine")
+        cls.users.when(lambda: cls.users.call("GET", cls.maps, token="tenant-token").code == 200)
+
+    def seats(self):
+        text = self.users.admin("GET", "/metrics").text
+        return sum(float(value) for value in re.findall(r'^apiserver_flowcontrol_current_executing_requests\{.*priority_level="(?!exempt).*\} (\S+)$', text, re.M))
+
+    def test_headers_that_refer_to_earlier_ones_are_limited(self):
+        # Each request of some 300 bytes has a megabyte of headers: 16 connections once kept 700 MB, for a minute.
+        before, refused = self.memory("VmRSS"), 0
+        with contextlib.ExitStack() as stack:
+            for _ in range(16):
+                peer = attacks.Http2(self.users, stack, window=0)
+                peer.get("/version", peer.header("x-a", "y" * 3900, indexed=True) + b"\xbe" * 200)
+                for _ in range(90):
+                    peer.get("/version", b"\xbe" * 255)
+                refused += sum(kind == peer.RST_STREAM and int.from_bytes(payload, "big") == peer.REFUSED_STREAM for kind, payload in peer.frames(0.2))
+            self.assertLess(self.memory("VmRSS") - before, 450 << 20)
+            self.assertGreater(refused, 0)
+            # Ordinary requests are served, also on new connections of HTTP/2.
+            self.alive()
+            other = attacks.Http2(self.users, stack)
+            other.get("/version")
+            self.assertIn(b"gitVersion", b"".join(payload for _, payload in other.frames()))
+        # Nothing remains counted.
+        with contextlib.ExitStack() as stack:
+            peer = attacks.Http2(self.users, stack)
+            peer.get("/version", peer.header("x-a", "y" * 3900, indexed=True) + b"\xbe" * 200)
+            self.assertIn(b"gitVersion", b"".join(payload for _, payload in peer.frames()))
+
+    def test_a_user_whose_responses_are_not_read_is_held_back(self):
+        get = lambda token: self.users.call("GET", self.maps + "/large", token=token).code
+
+        def held_back():
+            try:
+                return get("tenant-token") == 429
+            except AssertionError:
+                return False  # Cut off, like the others.
+
+        grant(self.users, "other", [rule("get", [""], "configmaps")], "plain", "mine")
+        self.users.when(lambda: get("plain-token") == 200)
+        before = self.memory("VmRSS")
+        with contextlib.ExitStack() as stack:
+            # 1,600 responses of a megabyte each.
+            for _ in range(16):
+                peer = attacks.Http2(self.users, stack, window=0)
+                for _ in range(100):
+                    peer.get(self.maps + "/large", peer.header("authorization", "Bearer tenant-token") + peer.header("accept", "application/json"))
+            self.users.when(held_back)
+            self.users.when(lambda: self.seats() == 0, 30)
+            self.assertLess(self.memory("VmRSS") - before, 900 << 20)
+            # They keep no seats, and hold back nobody else.
+            self.assertEqual(get("plain-token"), 200)
+            self.alive()
+        self.users.when(lambda: get("tenant-token") == 200)
+
+    def test_an_unread_response_is_cut_off_at_its_deadline(self):
+        self.users.when(lambda: self.users.call("GET", self.maps, token="tenant-token").code == 200)
+        with contextlib.ExitStack() as stack:
+            peer = attacks.Http2(self.users, stack, window=0)
+            peer.get(self.maps + "/large?timeout=1s", peer.header("authorization", "Bearer tenant-token") + peer.header("accept", "application/json"))
+            self.users.when(lambda: any(kind == peer.RST_STREAM for kind, _ in peer.frames(0.1)), 30)
+        self.users.when(lambda: self.seats() == 0)
+
+
 class WriteCostTest(Own):
     """The cost of writes is linear in their size: each of these once took seconds or more. Only the responses are checked
     here; tests/cost/cost_test.py measures the cost."""

@@ -53,6 +53,9 @@ struct ServerShared {
   Handler handler;
   Counters counters;
   UnauthenticatedConnections strangers;
+  // Headers of the open streams of HTTP/2 connections that have more of them than most: see
+  // Http2Session::keep_headers().
+  std::atomic<size_t> many_header_bytes{0};
   std::atomic<bool> draining{false};
   std::atomic<uint64_t> next_connection{1};
   std::mutex mutex;  // Guards context.

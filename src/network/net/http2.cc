@@ -13,6 +13,11 @@ namespace {
 
 constexpr size_t kSwallowBytes = 8 << 20;
 
+// A few bytes can stand for kilobytes of headers that were sent before. What all streams of one connection may keep
+// freely, and what those that keep more may keep together; streams beyond are refused, so that clients try again.
+constexpr size_t kFreeHeaderBytes = 64 << 10;
+constexpr size_t kManyHeaderBytes = size_t{256} << 20;
+
 class Http2Stream final : public Stream {
  public:
   Http2Stream(EventLoop& loop, StreamOwner& owner, const ServerOptions& options, int32_t stream_id)
@@ -22,6 +27,7 @@ class Http2Stream final : public Stream {
 
   size_t slot = 0;  // Index into the session's streams_.
   size_t header_bytes = 0;
+  bool refused = false;     // There is no room for its headers.
   bool dispatched = false;  // The handler has been started.
   bool bad_target = false;
   size_t swallowed = 0;  // Body bytes received after the response.
@@ -76,6 +82,9 @@ class Http2Session final : public Session, public StreamOwner {
   void after_callbacks();
   void release_if_over(Http2Stream& stream);
   bool too_many_resets();
+  // Counts headers of a stream; false if there is no room for them.
+  bool keep_headers(Http2Stream& stream, size_t bytes);
+  void forget_headers(size_t bytes);
   bool resume_next();  // False if no stream is ready.
 
   Connection& connection_;
@@ -87,6 +96,8 @@ class Http2Session final : public Session, public StreamOwner {
   std::vector<Http2Stream*> ready_;     // Streams with new output, to be resumed in nghttp2, from next_ready_ on.
   size_t next_ready_ = 0;
   size_t active_handlers_ = 0;
+  size_t header_bytes_ = 0;       // Of all streams.
+  size_t many_header_bytes_ = 0;  // What of it is counted in ServerShared::many_header_bytes.
   bool failed_ = false;
   bool gone_away_ = false;
   bool lost_ = false;
@@ -138,6 +149,7 @@ Http2Session::Http2Session(Connection& connection)
 
 Http2Session::~Http2Session() {
   assert(active_handlers_ == 0);
+  forget_headers(header_bytes_);
   nghttp2_session_del(session_);
 }
 
@@ -176,9 +188,14 @@ int Http2Session::on_begin_headers(nghttp2_session* session, const nghttp2_frame
 int Http2Session::on_header(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name_data,
                             size_t name_bytes, const uint8_t* value_data, size_t value_bytes, uint8_t, void* user) {
   Http2Stream* stream = stream_of(session, frame->hd.stream_id);
-  if (stream == nullptr || stream->dispatched) return 0;  // Trailers are ignored.
+  if (stream == nullptr || stream->dispatched || stream->refused) return 0;  // Trailers are ignored.
   Http2Session& me = self(user);
-  stream->header_bytes += name_bytes + value_bytes + 32;
+  if (!me.keep_headers(*stream, name_bytes + value_bytes + 32)) {
+    stream->refused = true;
+    me.connection_.protocol_error();
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
+    return 0;
+  }
   if (stream->header_bytes > me.options_.max_header_bytes + 320) {
     me.connection_.protocol_error();
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -213,6 +230,7 @@ int Http2Session::on_frame_recv(nghttp2_session* session, const nghttp2_frame* f
     case NGHTTP2_DATA: {
       Http2Stream* stream = stream_of(session, frame->hd.stream_id);
       if (stream == nullptr) return 0;
+      if (stream->refused) return 0;
       if (frame->hd.type == NGHTTP2_HEADERS && !stream->dispatched) me.dispatch(*stream);
       if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) stream->receive_end();
       return 0;
@@ -253,9 +271,31 @@ bool Http2Session::too_many_resets() {
   return reset_tokens_ < 0;
 }
 
+bool Http2Session::keep_headers(Http2Stream& stream, size_t bytes) {
+  if (header_bytes_ + bytes > kFreeHeaderBytes + many_header_bytes_) {
+    // In steps, so that this is rare.
+    std::atomic<size_t>& all = connection_.shared.many_header_bytes;
+    const size_t step = std::max(bytes, kFreeHeaderBytes);
+    if (all.fetch_add(step, std::memory_order_relaxed) + step > kManyHeaderBytes) {
+      all.fetch_sub(step, std::memory_order_relaxed);
+      return false;
+    }
+    many_header_bytes_ += step;
+  }
+  stream.header_bytes += bytes;
+  header_bytes_ += bytes;
+  return true;
+}
+
+void Http2Session::forget_headers(size_t bytes) {
+  header_bytes_ -= bytes;
+  if (header_bytes_ > kFreeHeaderBytes) return;
+  connection_.shared.many_header_bytes.fetch_sub(std::exchange(many_header_bytes_, 0), std::memory_order_relaxed);
+}
+
 int Http2Session::on_data(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t bytes, void*) {
   Http2Stream* stream = stream_of(session, id);
-  if (stream == nullptr || stream->closed || stream->ended) {
+  if (stream == nullptr || stream->closed || stream->ended || stream->refused) {
     nghttp2_session_consume(session, id, bytes);
     // Many clients read an early response only after sending the whole body; reset the stream if that body is too
     // large.
@@ -429,6 +469,7 @@ void Http2Session::after_callbacks() {
 
 void Http2Session::release_if_over(Http2Stream& stream) {
   if (stream.handler_active() || !(stream.wire.closed || lost_)) return;
+  forget_headers(stream.header_bytes);
   const size_t slot = stream.slot;
   if (slot + 1 != streams_.size()) {
     std::swap(streams_[slot], streams_.back());

@@ -193,7 +193,8 @@ void Stream::set_deadline(Millis from_now) {
 void Stream::check_deadline(TimePoint now) {
   if (now < deadline || deadline == TimePoint::max()) return;
   deadline = TimePoint::max();
-  if (!handler_active_ || ended || dead()) return;
+  if (!handler_active_ || dead()) return;
+  if (ended && !writer) return;  // Nothing waits for the rest of it; see drained.h.
   if (status != 0) {
     owner.abort(*this);
     if (closed) return;  // The handler has already been notified.

@@ -1,12 +1,17 @@
 #include "server/pipeline.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "flow/flow.h"
+#include "net/drained.h"
 #include "render/render.h"
 #include "server/impersonation.h"
 #include "server/pages.h"
@@ -74,6 +79,69 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
   record(request, response, account);
 }
 
+namespace {
+
+// Of finished responses, what their clients have not read: clients that read nothing could otherwise make the server
+// keep any number of them. A user with that much gets 429 until the clients read or the responses are cut off, and the
+// responses to what was under way are cut off at twice as much. With little, a user is not affected by others.
+constexpr size_t kUnreadOfUserBytes = size_t{256} << 20, kUnreadBytes = size_t{1} << 30, kFewUnreadBytes = 1 << 20;
+
+class UnreadResponses {
+ public:
+  bool admits(const std::string& user) {
+    if (all_.load(std::memory_order_relaxed) <= kFewUnreadBytes) return true;
+    const std::lock_guard lock(mutex_);
+    const auto found = by_user_.find(user);
+    if (found == by_user_.end() || found->second <= kFewUnreadBytes) return true;
+    return found->second <= kUnreadOfUserBytes && all_.load(std::memory_order_relaxed) <= kUnreadBytes;
+  }
+  // Whether there is room for a response; remove() it later in either case.
+  bool add(const std::string& user, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    all_.fetch_add(bytes, std::memory_order_relaxed);
+    const size_t of_user = by_user_[user] += bytes;
+    return of_user == bytes || (of_user <= 2 * kUnreadOfUserBytes && all_ <= 2 * kUnreadBytes);
+  }
+  void remove(const std::string& user, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    all_.fetch_sub(bytes, std::memory_order_relaxed);
+    const auto found = by_user_.find(user);
+    found->second -= bytes;
+    if (found->second == 0) by_user_.erase(found);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, size_t, KeyHash, std::equal_to<>> by_user_;  // Guarded by mutex_.
+  std::atomic<size_t> all_{0};                                                 // Changed with mutex_ held.
+};
+
+UnreadResponses& unread_responses() {
+  static UnreadResponses all;
+  return all;
+}
+
+// Waits until the client has read most of the response, or the time of the request is over.
+Task<void> wait_for_reader(net::Response& response, auth::UserRef user) {
+  auto drained = net::drained(response);
+  if (drained.await_ready()) co_return;
+  response.on_interrupt({});  // It may refer to what ended with the request.
+  const struct Unread {
+    const std::string& user;
+    size_t bytes;
+    bool fits;
+    Unread(const std::string& whose, size_t size)
+        : user(whose), bytes(size), fits(unread_responses().add(user, bytes)) {}
+    ~Unread() { unread_responses().remove(user, bytes); }
+  } unread(user->name, response.body_bytes());
+  if (!unread.fits) co_return response.abort();
+  const auto begin = std::chrono::steady_clock::now();
+  (void)co_await drained;
+  response.waited += std::chrono::steady_clock::now() - begin;
+}
+
+}  // namespace
+
 Task<void> Pipeline::serve_known(net::Request& request, net::Response& response, Account& account) {
   const request::Target& info = account.info.target();
   const bool lasting = account.lasting;
@@ -131,6 +199,11 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     account.user = (*impersonated)->user;
     attributes.user = account.user.get();
   }
+  if (!lasting && !unread_responses().admits(account.user->name)) {
+    account.dropped = true;
+    response.set_header("retry-after", "1");
+    co_return send_text(response, 429, "Too many responses are not read, please try again later.\n");
+  }
   if (parts_.flow != nullptr && !co_await take_seat(request, response, attributes, account)) co_return;
 
   const auto authorizing = std::chrono::steady_clock::now();
@@ -148,6 +221,9 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     ~Leave() { gauge.add(-1); }
   } leave{gauge};
   co_await route(request, response, account);
+  if (lasting) co_return;
+  account.seat = {};  // The work is done.
+  co_await wait_for_reader(response, account.user);
 }
 
 Task<void> Pipeline::fetch_keys(net::Request& request, net::Response& response) {
