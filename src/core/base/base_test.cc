@@ -11,6 +11,7 @@
 #include "base/gates.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/recycle.h"
 #include "base/same_text.h"
 #include "base/task.h"
@@ -292,6 +293,18 @@ TEST(ApiError, UnreadableObjectsInAListErrorAreLimited) {
                                          "ResourceVersion: 0, AdditionalErrorMsg: why",
                                          "/registry/deployments/a/b"}));
   EXPECT_EQ(error.causes.back(), (Cause{"TooMany", "too many errors, the list is truncated", ""}));
+}
+
+TEST(LogTest, HiddenCharactersOfOthersAreShownAsText) {
+  ::testing::internal::CaptureStderr();
+  log::info("plain", {{"a", "b"}, {"c", "d e"}});
+  log::warning("from \x1b[2J",
+               {{"title", "\x1b]0;x\x07"}, {"c1", "\xc2\x9b"}, {"bidi", "\xe2\x80\xae"}, {"bad", "\xff"}});
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(logged.find("INFO plain a=b c=\"d e\"\n"), std::string::npos) << logged;
+  EXPECT_NE(logged.find(R"(WARN "from \x1b[2J" title="\x1b]0;x\a" c1="\u009b" bidi="\u202e" bad="\xff")"),
+            std::string::npos)
+      << logged;
 }
 
 }  // namespace

@@ -27,10 +27,16 @@ std::string timestamp() {
   return text;
 }
 
+// Whether there may be characters that a terminal would not show: much of what is logged was written by others.
+bool may_be_hidden(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < ' ' || byte >= 0x7f;
+  });
+}
+
 bool needs_quotes(std::string_view text) {
-  return text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
-           return c == ' ' || c == '"' || c == '=' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
+  return text.empty() || may_be_hidden(text) || text.find_first_of(" \"=") != std::string_view::npos;
 }
 
 void write(std::string_view level, std::string_view message, Fields fields) {
@@ -40,12 +46,13 @@ void write(std::string_view level, std::string_view message, Fields fields) {
     for (const Field& field : fields) line += "," + json_quote(field.key) + ":" + json_quote(field.value);
     line += "}";
   } else {
-    line = timestamp() + " " + std::string(level) + " " + std::string(message);
+    line = timestamp() + " " + std::string(level) + " " +
+           (may_be_hidden(message) ? go_quote(message) : std::string(message));
     for (const Field& field : fields) {
       line += " ";
       line += field.key;
       line += "=";
-      line += needs_quotes(field.value) ? json_quote(field.value) : field.value;
+      line += needs_quotes(field.value) ? go_quote(field.value) : field.value;
     }
   }
   line += '\n';
