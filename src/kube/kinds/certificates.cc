@@ -213,6 +213,7 @@ void validate_conditions_of(const Value& request, FieldErrors& errors) {
   const Path at("status.conditions");
   const std::span<const Value> conditions = request.items_at("status", "conditions");
   bool approved = false, denied = false;
+  Names known;
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Path here = at.index(i);
     const std::string_view type = conditions[i].text_at("type"), status = conditions[i].text_at("status");
@@ -230,12 +231,7 @@ void validate_conditions_of(const Value& request, FieldErrors& errors) {
     if ((type == "Approved" && denied) || (type == "Denied" && approved)) {
       errors.invalid(at, type, "Approved and Denied conditions are mutually exclusive");
     }
-    for (const Value& other : conditions.first(i)) {
-      if (other.text_at("type") == type) {
-        errors.duplicate(here.child("type"), type);
-        break;
-      }
-    }
+    if (!known.add(type)) errors.duplicate(here.child("type"), type);
   }
 }
 

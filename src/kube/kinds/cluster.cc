@@ -1,6 +1,8 @@
 // Namespace, Node and ServiceAccount.
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/strings.h"
@@ -100,6 +102,7 @@ void update_node_status(Context&, Draft::Node next, const Value& old) {
 void validate_taints(const Value& node, FieldErrors& errors) {
   const Path at("metadata");  // The path used by kube-apiserver.
   const std::span<const Value> taints = node.items_at("spec", "taints");
+  std::set<std::pair<std::string_view, std::string_view>> known;  // By key and effect.
   for (size_t i = 0; i < taints.size(); ++i) {
     const Value& taint = taints[i];
     const Path here = at.item("taints", i);
@@ -112,16 +115,13 @@ void validate_taints(const Value& node, FieldErrors& errors) {
     } else {
       validate_enum(taint, "effect", {"NoSchedule", "PreferNoSchedule", "NoExecute"}, here, errors);
     }
-    for (const Value& other : taints.first(i)) {
-      if (other.text_at("key") != key || other.text_at("effect") != effect) continue;
-      const auto text = [&](std::string_view name) { return Shown(taint.text_at(name)).text(); };
-      const std::string time = is_set(taint, "timeAdded") ? text("timeAdded") : "null";
-      errors.duplicate(here,
-                       Shown::verbatim("{\"Key\":" + text("key") + ",\"Value\":" + text("value") +
-                                       ",\"Effect\":" + text("effect") + ",\"TimeAdded\":" + time + "}"),
-                       "taints must be unique by key and effect pair");
-      break;
-    }
+    if (known.emplace(key, effect).second) continue;
+    const auto text = [&](std::string_view name) { return Shown(taint.text_at(name)).text(); };
+    const std::string time = is_set(taint, "timeAdded") ? text("timeAdded") : "null";
+    errors.duplicate(here,
+                     Shown::verbatim("{\"Key\":" + text("key") + ",\"Value\":" + text("value") +
+                                     ",\"Effect\":" + text("effect") + ",\"TimeAdded\":" + time + "}"),
+                     "taints must be unique by key and effect pair");
   }
 }
 
@@ -190,14 +190,12 @@ void validate_node_status(Context&, const Value& next, const Value& old, FieldEr
   validate_declared_features(next, errors);
   const Path status("status"), at("spec");
   const std::span<const Value> addresses = next.items_at("status", "addresses");
+  std::set<std::pair<std::string_view, std::string_view>> known;  // By type and address.
   for (size_t i = 0; i < addresses.size(); ++i) {
-    for (const Value& other : addresses.first(i)) {
-      if (!equal(other, addresses[i])) continue;
-      errors.duplicate(status.item("addresses", i),
-                       Shown::verbatim("{\"Type\":" + Shown(addresses[i].text_at("type")).text() +
-                                       ",\"Address\":" + Shown(addresses[i].text_at("address")).text() + "}"));
-      break;
-    }
+    const std::string_view type = addresses[i].text_at("type"), address = addresses[i].text_at("address");
+    if (known.emplace(type, address).second) continue;
+    errors.duplicate(status.item("addresses", i), Shown::verbatim("{\"Type\":" + Shown(type).text() +
+                                                                  ",\"Address\":" + Shown(address).text() + "}"));
   }
   const std::span<const Value> was = old.items_at("spec", "podCIDRs"), now = next.items_at("spec", "podCIDRs");
   if (!was.empty()) {

@@ -9,6 +9,7 @@
 #include "cel/cel.h"
 #include "kinds/all.h"
 #include "kinds/ip.h"
+#include "kinds/names.h"
 #include "kinds/pod.h"
 #include "kinds/quantity.h"
 
@@ -50,12 +51,9 @@ void validate_list(Items items, int64_t most, const Path& at, FieldErrors& error
 
 void refuse_duplicates(Items items, std::string_view key, const Path& at, FieldErrors& errors) {
   const auto name_of = [&](const Value& item) { return key.empty() ? text_of(item) : item.text_at(key); };
-  for (size_t i = 1; i < items.size(); ++i) {
-    for (const Value& other : items.first(i)) {
-      if (name_of(other) != name_of(items[i])) continue;
-      errors.duplicate(at.index(i), name_of(items[i]));
-      break;
-    }
+  Names known;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!known.add(name_of(items[i]))) errors.duplicate(at.index(i), name_of(items[i]));
   }
 }
 
@@ -88,10 +86,12 @@ void validate_binding_conditions(const Value& holder, const Path& at, FieldError
   validate_list(needed, kMost, at_needed, errors, label_name);
   validate_list(failures, kMost, at_failures, errors, label_name);
   refuse_duplicates(needed, {}, at_needed, errors);
+  Names known_needed, known_failures;
+  for (const Value& name : needed) known_needed.add(text_of(name));
   for (size_t i = 0; i < failures.size(); ++i) {
     const std::string_view failure = text_of(failures[i]);
-    if (contains_text(failures.first(i), failure)) errors.duplicate(at_failures.index(i), failure);
-    if (contains_text(needed, failure)) {
+    if (!known_failures.add(failure)) errors.duplicate(at_failures.index(i), failure);
+    if (contains(known_needed, failure)) {
       errors.invalid(at_failures.index(i), failure, "bindingFailureConditions must not overlap with bindingConditions");
     }
   }

@@ -5,6 +5,7 @@
 
 #include "codec/codec.h"
 #include "kinds/all.h"
+#include "kinds/names.h"
 
 namespace holdfast::kinds {
 namespace {
@@ -186,15 +187,11 @@ void validate_flow_schema(Context&, const Value& object, FieldErrors& errors) {
 void validate_unique_conditions(Context&, const Value& next, const Value&, FieldErrors& errors) {
   const Path at("status");
   const std::span<const Value> conditions = next.items_at("status", "conditions");
+  Names known;
   for (size_t i = 0; i < conditions.size(); ++i) {
     const Path here = at.item("conditions", i);
     const std::string_view type = conditions[i].text_at("type");
-    for (const Value& other : conditions.first(i)) {
-      if (other.text_at("type") == type) {
-        errors.duplicate(here.child("type"), type);
-        break;
-      }
-    }
+    if (!known.add(type)) errors.duplicate(here.child("type"), type);
     if (type.empty()) errors.required(here.child("type"));
   }
 }

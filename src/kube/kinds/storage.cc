@@ -315,11 +315,11 @@ void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
     }
     if (contains(names, name)) errors.duplicate(here.child("name"), name);
     names.push_back(name);
-    const std::span<const Value> keys = drivers[i].items_at("topologyKeys");
-    for (size_t k = 0; k < keys.size(); ++k) {
-      const std::string_view key = keys[k].as_string();
+    Names keys;
+    for (const Value& item : drivers[i].items_at("topologyKeys")) {
+      const std::string_view key = item.as_string();
       if (key.empty()) errors.required(here);
-      if (contains_text(keys.first(k), key)) errors.duplicate(here, key);
+      if (!keys.add(key)) errors.duplicate(here, key);
       errors.invalid_each(here, key, qualified_name_errors(key));
     }
   }
@@ -327,10 +327,12 @@ void validate_csi_node(Context&, const Value& object, FieldErrors& errors) {
 
 void validate_csi_node_update(Context& context, const Value& next, const Value& old, FieldErrors& errors) {
   validate_csi_node(context, next, errors);
+  std::multimap<std::string_view, const Value*> drivers;
+  for (const Value& now : next.items_at("spec", "drivers")) drivers.emplace(now.text_at("name"), &now);
   for (const Value& before : old.items_at("spec", "drivers")) {
-    for (const Value& now : next.items_at("spec", "drivers")) {
-      if (now.text_at("name") != before.text_at("name")) continue;
-      const Value rest = without_member(context.arena, now, "allocatable");
+    const auto [first, last] = drivers.equal_range(before.text_at("name"));
+    for (auto now = first; now != last; ++now) {
+      const Value rest = without_member(context.arena, *now->second, "allocatable");
       if (!equal(rest, without_member(context.arena, before, "allocatable"))) {
         errors.invalid(Path("spec.drivers"), shown_internal(type_named("storage/v1.CSINodeDriver"), &rest), kImmutable);
       }
