@@ -52,6 +52,7 @@ Task<Result<Unit>> report_unset(call::Call& call, const ownership::FieldManager&
                                       *call.served->resource, written.stored);
   if (!object) co_return object.take_error();
   fields.restored(call.arena, *object, unset.paths).for_each([&](ownership::Path path) {
+    if (call.warnings.full()) return;  // Paths may be long, and there may be many.
     const bool defaulted = unset.defaulted.has(path);
     call.warnings.add(ownership::to_string(path) + " was unset, but " +
                       (defaulted ? "is set again: it has a default" : "the server or admission set it again"));
