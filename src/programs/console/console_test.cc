@@ -16,7 +16,6 @@
 namespace holdfast::console {
 namespace {
 
-using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
