@@ -7,6 +7,7 @@
 #include "base/go_numbers.h"
 #include "base/strings.h"
 #include "render/status.h"
+#include "verbs/nodes.h"
 #include "verbs/subresources.h"
 
 namespace holdfast::verbs {
@@ -14,7 +15,8 @@ namespace {
 
 Error no_nodes() { return Error{Reason::ServiceUnavailable, "this server does not connect to nodes"}; }
 
-// Looks up the address of a node's kubelet like kube-apiserver.
+}  // namespace
+
 Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) {
   const resource::Served* nodes = call.registry->find("", "v1", "nodes");
   Result<cache::Cache::Latest> latest =
@@ -30,6 +32,8 @@ Task<Error> node_error(call::Call& call, std::string node, GroupResource asked) 
   }
   co_return no_nodes();
 }
+
+namespace {
 
 // A WebSocket starts with a GET; without this check, read-only users could run commands.
 Result<Unit> check_create(const call::Call& call, const auth::Authorizer& authorizer) {

@@ -2,6 +2,7 @@
 // also the log of a pod, which only returns errors because there is no kubelet.
 #include "base/api_error.h"
 #include "render/status.h"
+#include "verbs/nodes.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 #include "write/write.h"
@@ -119,7 +120,7 @@ Task<void> serve_pod_log(call::Call& call, const cache::Entry& entry) {
     (void)call.response.send(204);
     co_return;
   }
-  co_return respond_error(call, not_found({"", "pods"}, node));
+  co_return respond_error(call, co_await node_error(call, std::string(node), {"", "pods"}));
 }
 
 }  // namespace holdfast::verbs
