@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
+#include <sys/file.h>
 
 #include <ctime>
 #include <filesystem>
@@ -245,6 +247,9 @@ Result<Pki> ensure_pki(const PkiOptions& options) {
   using Use = CertificateRequest::Use;
   const std::string& dir = options.directory;
   if (Result<Unit> made = make_private_directory(dir); !made) return made.take_error();
+  // Two servers that start for the first time with one directory must not make two sets of keys.
+  const Descriptor lock(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) return internal_error("cannot lock " + dir);
 
   Pki pki;
   Parsed parsed_authority, parsed_proxy_authority;
