@@ -603,7 +603,7 @@ class Serve(unittest.TestCase):
         junk = os.path.join(self.folder, 'junk')
         write(junk, 'junk')
         for flags, want in (
-                (('--nope',), 'not expected: --nope'),
+                (('--nope',), 'unknown flag --nope'),
                 ((), '--data-dir is needed'),
                 (('--data-dir', data, '--listen', 'nonsense'), 'cannot listen on "nonsense"'),
                 (('--data-dir', data, '--listen', '127.0.0.1:99999'), 'the port must be a number from 0 to 65535'),

@@ -10,6 +10,7 @@
 #include "cli/etcd_stand_in.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
+#include "cli/version.h"
 #include "server/server.h"
 
 namespace holdfast::cli {
@@ -84,7 +85,7 @@ int run(std::vector<std::string> arguments) {
                    add_diff,       add_create,   add_delete, add_wait,       add_api_resources, add_blame,
                    add_console,    add_migrate,  add_top,    add_explain,    add_describe,      add_edit,
                    add_completion, add_complete, add_man,    add_kubeconfig, add_store,         add_envtest_assets,
-                   add_applygen,   add_cel}) {
+                   add_applygen,   add_cel,      add_version}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

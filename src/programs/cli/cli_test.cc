@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/test_folder.h"
 #include "cli/commands.h"
@@ -25,18 +26,47 @@ TEST(Run, UnknownOrMissingCommandsFail) {
   EXPECT_EQ(run({"holdfast", "--version"}), 0);
 }
 
-TEST(ConfigFile, FlagsFromFilePrecedeTheCommandLine) {
+Result<std::vector<std::string>> expanded(std::vector<std::string> arguments,
+                                          std::vector<const char*> environment = {}) {
+  environment.push_back(nullptr);
+  char** const original = std::exchange(environ, const_cast<char**>(environment.data()));
+  Result<std::vector<std::string>> flags = expand_config(std::move(arguments));
+  environ = original;
+  return flags;
+}
+
+TEST(ConfigFile, FileThenEnvironmentPrecedeTheCommandLine) {
   const std::string path = file_with("# comment\nlisten = 127.0.0.1:0\n\nthreads: 3\n");
-  Result<std::vector<std::string>> expanded = expand_config({"serve", "--config", path, "--threads=1"});
-  ASSERT_TRUE(expanded) << expanded.error().message;
-  EXPECT_THAT(*expanded, ElementsAre("serve", "--listen=127.0.0.1:0", "--threads=3", "--threads=1"));
+  const auto flags = expanded({"serve", "--config", path, "--threads=1"},
+                              {"HOME=/root", "HOLDFAST_SERVE_DATA_DIR=/a=b", "HOLDFAST_SERVE_THREADS=2"});
+  ASSERT_TRUE(flags) << flags.error().message;
+  EXPECT_THAT(*flags, ElementsAre("serve", "--listen=127.0.0.1:0", "--threads=3", "--data-dir=/a=b", "--threads=2",
+                                  "--threads=1"));
+}
+
+TEST(ConfigFile, TheEnvironmentCanNameTheFile) {
+  const std::string variable = "HOLDFAST_SERVE_CONFIG=" + file_with("threads: 3\n");
+  const auto flags = expanded({"serve"}, {variable.c_str()});
+  ASSERT_TRUE(flags) << flags.error().message;
+  EXPECT_THAT(*flags, ElementsAre("serve", "--threads=3"));
+}
+
+TEST(ConfigFile, UnknownFlagsNameTheNearest) {
+  const std::string path = file_with("threads = 1\nlisen = x\n");
+  EXPECT_EQ(expanded({"serve", "--config", path}).error().message,
+            path + " line 2: unknown flag lisen; did you mean --listen?");
+  EXPECT_EQ(expanded({"serve"}, {"HOLDFAST_SERVE_DATADIR=x"}).error().message,
+            "environment variable HOLDFAST_SERVE_DATADIR: unknown flag --datadir; did you mean --data-dir?");
+  EXPECT_EQ(expanded({"serve", "--etcd-server", "x"}).error().message,
+            "unknown flag --etcd-server; did you mean --etcd-servers?");
+  EXPECT_EQ(expanded({"serve", "--qqqqqqqqqqqq"}).error().message, "unknown flag --qqqqqqqqqqqq");
 }
 
 TEST(ConfigFile, ErrorsNameFileAndLine) {
   const std::string path = file_with("listen = x\nnonsense\n");
-  Result<std::vector<std::string>> expanded = expand_config({"serve", "--config=" + path});
-  ASSERT_FALSE(expanded);
-  EXPECT_THAT(expanded.error().message, HasSubstr(path + " line 2"));
+  const auto flags = expanded({"serve", "--config=" + path});
+  ASSERT_FALSE(flags);
+  EXPECT_THAT(flags.error().message, HasSubstr(path + " line 2"));
 }
 
 TEST(KubeFlags, AreTranslatedToServeFlags) {

@@ -49,9 +49,9 @@ Result<Unit> make_assets(const std::string& folder, AssetFiles files = AssetFile
 // Runs as kube-apiserver: accepts its flags and, like it, runs no controllers by default.
 int run_kube_apiserver(const std::vector<std::string>& arguments);
 
-// Replaces `--config FILE` (or --config=FILE) with the flags in the file, placed before those on the command line,
-// which therefore take precedence. A line is `name = value` or `name: value`; '#' starts a comment. The error names the
-// file and the line.
+// For `serve`: flags of `--config FILE` (lines `name = value` or `name: value`; '#' starts a comment), then those of
+// the environment (HOLDFAST_SERVE_DATA_DIR), then those given: the last one of a flag counts. Errors name the file and
+// the line, and for an unknown flag the nearest one that exists.
 Result<std::vector<std::string>> expand_config(std::vector<std::string> arguments);
 
 // Prints a one-line error message and returns the exit code for it.

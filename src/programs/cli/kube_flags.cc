@@ -64,7 +64,6 @@ constexpr Fixed kFixed[] = {
     {"coordinated-leadership-lease-duration", kValue, {"15s"}},
     {"coordinated-leadership-renew-deadline", kValue, {"10s"}},
     {"coordinated-leadership-retry-period", kValue, {"2s"}},
-    {"cors-allowed-origins", kValue},
     {"debug-socket-path", kValue},
     {"default-not-ready-toleration-seconds", kValue, {"300"}},
     {"default-unreachable-toleration-seconds", kValue, {"300"}},
@@ -79,8 +78,6 @@ constexpr Fixed kFixed[] = {
     {"enable-logs-handler", kBoolean, {"true", "false"}},
     {"encryption-provider-config", kValue},
     {"encryption-provider-config-automatic-reload", kBoolean, {"false"}},
-    {"external-hostname", kValue},
-    {"goaway-chance", kValue, {"0"}},
     {"kubelet-certificate-authority", kValue},
     {"kubelet-client-certificate", kValue},
     {"kubelet-client-key", kValue},
@@ -89,7 +86,6 @@ constexpr Fixed kFixed[] = {
     {"kubelet-read-only-port", kValue, {"10255"}},
     {"kubelet-timeout", kValue, {"5s"}},
     {"kubernetes-service-node-port", kValue, {"0"}},
-    {"livez-grace-period", kValue, {"0s", "0"}},
     {"log-flush-frequency", kValue, {"5s"}},
     {"log-text-info-buffer-size", kValue, {"0"}},
     {"log-text-split-stream", kBoolean, {"false"}},
@@ -110,8 +106,6 @@ constexpr Fixed kFixed[] = {
     {"runtime-config-emulation-forward-compatible", kBoolean, {"false"}},
     {"service-account-lookup", kBoolean, {"true"}},
     {"show-hidden-metrics-for-version", kValue},
-    {"shutdown-delay-duration", kValue, {"0s", "0"}},
-    {"shutdown-send-retry-after", kBoolean, {"false"}},
     {"shutdown-watch-termination-grace-period", kValue, {"0s", "0"}},
     {"storage-backend", kValue, {"etcd3"}},
     {"storage-initialization-timeout", kValue, {"1m0s", "1m"}},
@@ -144,7 +138,7 @@ constexpr Internal kInternal[] = {
 bool is_serve_boolean(std::string_view name) {
   return name == "allow-privileged" || name == "anonymous-auth" || name == "enable-aggregator-routing" ||
          name == "enable-bootstrap-token-auth" || name == "service-account-extend-token-expiration" ||
-         name == "watch-cache";
+         name == "shutdown-send-retry-after" || name == "watch-cache";
 }
 
 const Fixed* find_fixed(std::string_view name) {

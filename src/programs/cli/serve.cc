@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <tuple>
 
 #include "auth/auth.h"
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "cli/commands.h"
+#include "cli/service_manager.h"
 #include "cli/terminal.h"
 #include "discovery/discovery.h"
 #include "server/server.h"
@@ -34,6 +36,8 @@ struct ServeFlags {
   std::string etcd_compaction_interval = "5m";
   std::string request_timeout = "1m0s";
   int min_request_timeout = 1800;  // Seconds.
+  std::string shutdown_delay = "0s", livez_grace_period = "0s";
+  bool check_config = false;
 };
 
 std::string gates_table() {
@@ -45,6 +49,23 @@ std::string gates_table() {
             ". Off: " + std::string(gate.when_off) + "\n";
   }
   return text;
+}
+
+// Waits for a signal, and meanwhile tells a watchdog that the event loops work.
+int next_signal(const sigset_t& signals, const server::Server& running) {
+  const std::optional<std::chrono::milliseconds> interval = watchdog_interval();
+  while (true) {
+    int signal = 0;
+    if (!interval) {
+      sigwait(&signals, &signal);
+      return signal;
+    }
+    if (running.responds(*interval)) notify_manager("WATCHDOG=1");
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval);
+    const timespec pause{.tv_sec = seconds.count(), .tv_nsec = (*interval - seconds).count() * 1'000'000};
+    signal = sigtimedwait(&signals, nullptr, &pause);
+    if (signal > 0) return signal;
+  }
 }
 
 int serve(ServeFlags& flags) {
@@ -76,9 +97,24 @@ int serve(ServeFlags& flags) {
   o.request_timeout = std::chrono::milliseconds(*request_timeout / 1'000'000);
   o.min_request_timeout = std::chrono::seconds(flags.min_request_timeout);
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
+  for (const auto& [name, text, into] :
+       {std::tuple{"--shutdown-delay-duration", &flags.shutdown_delay, &o.shutdown_delay},
+        std::tuple{"--livez-grace-period", &flags.livez_grace_period, &o.livez_grace_period}}) {
+    const Result<int64_t> duration = parse_go_duration(*text);
+    if (!duration) return fail((std::string(name) + ": " + duration.error().message).c_str());
+    if (*duration < 0) return fail((std::string(name) + " can not be a negative value").c_str());
+    *into = std::chrono::milliseconds(*duration / 1'000'000);
+  }
   log::configure(flags.verbosity, flags.log_format == "json" ? log::Format::Json : log::Format::Text);
 
-  // Blocked in all threads started from here on; received by sigwait below.
+  if (flags.check_config) {
+    if (Result<Unit> checked = server::Server::check(std::move(o)); !checked)
+      return fail(checked.error().message.c_str());
+    print("The configuration is valid\n");
+    return 0;
+  }
+
+  // Blocked in all threads started from here on; received by sigtimedwait below.
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -110,19 +146,22 @@ int serve(ServeFlags& flags) {
     print("Administrator's credentials: ", running.kubeconfig_path(), "\n");
   }
   fflush(stdout);
+  notify_manager("READY=1\nSTATUS=Serving on " + running.url());
 
   while (true) {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    const int signal = next_signal(signals, running);
     if (signal != SIGHUP) break;
+    notify_manager("STATUS=Reloading certificates and tokens");
     Result<Unit> reloaded = running.reload();
     if (reloaded) {
       log::info("certificates and tokens reloaded");
     } else {
       log::error("certificates not reloaded", {{"error", reloaded.error().message}});
     }
+    notify_manager("STATUS=Serving on " + running.url());
   }
   log::info("stopping");
+  notify_manager("STOPPING=1\nSTATUS=Waiting for requests to end");
   running.stop();
   return 0;
 }
@@ -183,6 +222,10 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
       .add_option("--advertise-address", o.advertise_address, "IP address on which to advertise the server to clients")
       ->group(network);
   command
+      .add_option("--external-hostname", o.external_hostname,
+                  "Host name or host:port in URLs given to clients, such as that of the OpenID key set")
+      ->group(network);
+  command
       .add_option(
           "--service-cluster-ip-range", o.service_cluster_ip_range,
           "CIDR range from which to assign service cluster IPs, or two, of IPv4 and IPv6, separated by a comma: "
@@ -233,6 +276,32 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
       .add_option("--yielding-field-managers", o.yielding_field_managers,
                   "Names of field managers, comma separated, that yield to the one that an object declares in "
                   "metadata.options.fieldManager, instead of being an error next to it: kubectl always sends its name")
+      ->delimiter(',')
+      ->group(network);
+  command
+      .add_option("--shutdown-delay-duration", flags.shutdown_delay,
+                  "Time to serve requests as before after SIGTERM, while /readyz fails, so that load balancers notice")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--shutdown-send-retry-after", o.shutdown_send_retry_after,
+                  "While active requests end, reject new ones with 429 and Retry-After instead of refusing connections")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--livez-grace-period", flags.livez_grace_period,
+                  "Time after the start during which /livez assumes that the start will succeed")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--goaway-chance", o.goaway_chance,
+                  "Fraction of requests over HTTP/2 after which the connection is closed, so that clients spread over "
+                  "several servers; at most 0.02")
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--cors-allowed-origins", o.cors_allowed_origins,
+                  "List of allowed origins for CORS, comma separated; regular expressions that match the whole host")
       ->delimiter(',')
       ->group(network);
   command
@@ -495,7 +564,7 @@ void add_behaviour_flags(CLI::App& command, ServeFlags& flags) {
   command.add_option("-v,--v", flags.verbosity, "Log verbosity: 0 for operators, 2 adds changes, 4 adds every request")
       ->capture_default_str()
       ->group(behaviour);
-  command.add_option("--log-format", flags.log_format, "Log format: text or json")
+  command.add_option("--log-format,--logging-format", flags.log_format, "Log format: text or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}))
       ->group(behaviour);
@@ -508,8 +577,13 @@ Command add_serve(CLI::App& app) {
   CLI::App* c = app.add_subcommand("serve", "Serve the Kubernetes API");
   c->add_option("--config", flags->config,
                 "File of flags, one name = value per line; the command line takes precedence");
-  c->footer("\n" + gates_table() +
-            "\nSIGTERM closes watches and waits for other requests; SIGHUP reloads certificates, CAs and tokens.");
+  c->add_flag("--check-config", flags->check_config,
+              "Check the flags and the files that they name, and exit without starting a server");
+  c->footer(
+      "\n" + gates_table() +
+      "\nEach flag can also be set in the environment: HOLDFAST_SERVE_DATA_DIR for --data-dir. The environment takes "
+      "precedence over --config, and the command line over both.\n"
+      "\nSIGTERM closes watches and waits for other requests; SIGHUP reloads certificates, CAs and tokens.");
 
   add_storage_flags(*c, *flags);
   add_network_flags(*c, *flags);

@@ -13,11 +13,13 @@
 #include "base/strings.h"
 #include "cache/cache.h"
 #include "cli/commands.h"
+#include "cli/key_archive.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
 #include "codec/visible.h"
 #include "resource/outdated.h"
 #include "resource/resource.h"
+#include "store/embedded.h"
 #include "store/store.h"
 
 namespace holdfast::cli {
@@ -28,6 +30,8 @@ struct StoreFlags {
   std::vector<std::string> keys;
   std::string etcd_prefix = "/registry";
   std::string etcd_cafile, etcd_certfile, etcd_keyfile;
+  std::string cert_dir, passphrase_file;
+  bool without_keys = false;
 };
 
 bool is_url(std::string_view text) { return text.starts_with("http://") || text.starts_with("https://"); }
@@ -87,12 +91,22 @@ std::string summary(const store::Moved& moved) {
   return text;
 }
 
+// Runs copy(options) and reports on it.
+template <class Copy>
+int report_copy(const char* verb, const std::string& target, Copy copy, store::CopyOptions options = {}) {
+  ProgressLine line(verb);
+  options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
+  const store::StoreResult<store::Moved> moved = copy(options);
+  line.clear();
+  if (!moved) return fail(moved.error().message.c_str());
+  print(target, ": ", summary(*moved), "\n");
+  return 0;
+}
+
 int move(const store::Location& from, const store::Location& to, const StoreFlags& flags, const char* verb,
          const std::string& target) {
-  ProgressLine line(verb);
   store::CopyOptions options;
   options.prefix = copied_prefix(flags, is_etcd(from) || is_etcd(to));
-  options.progress = [&line](const store::Moved& so_far) { line.show(so_far); };
   if (is_etcd(to)) {
     options.convert = [](std::string_view key, std::string_view value) -> store::StoreResult<std::string> {
       Result<std::string> converted = cache::kubernetes_value(value);
@@ -100,11 +114,93 @@ int move(const store::Location& from, const store::Location& to, const StoreFlag
       return store::StoreError{store::ErrorKind::Corrupt, std::string(key) + ": " + converted.error().message};
     };
   }
-  store::StoreResult<store::Moved> moved = store::copy_store(from, to, options);
-  line.clear();
-  if (!moved) return fail(moved.error().message.c_str());
-  print(target, ": ", summary(*moved), "\n");
+  const auto copy = [&](const store::CopyOptions& chosen) { return store::copy_store(from, to, chosen); };
+  return report_copy(verb, target, copy, std::move(options));
+}
+
+std::string pki_of(const StoreFlags& flags) {
+  return flags.cert_dir.empty() ? flags.data_dir + "/pki" : flags.cert_dir;
+}
+
+Result<std::string> passphrase_of(const StoreFlags& flags) {
+  Result<std::string> text = read_file(flags.passphrase_file);
+  if (!text) return text;
+  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
+  if (text->empty()) return bad_request(flags.passphrase_file + " is empty");
+  return text;
+}
+
+int backup(const StoreFlags& flags) {
+  const store::BackupFile file{flags.file};
+  std::string attachment;
+  size_t keys = 0;
+  if (!flags.without_keys) {
+    const std::string pki = pki_of(flags);
+    Result<KeyFiles> files = read_key_files(pki);
+    if (!files) return fail(files.error().message.c_str());
+    keys = files->size();
+    if (files->empty() && !flags.passphrase_file.empty()) {
+      return fail((pki + " holds no keys: give --cert-dir if the server has one, or --without-keys").c_str());
+    }
+    if (!files->empty() && flags.passphrase_file.empty()) {
+      return fail(("give --passphrase-file, to encrypt the keys in " + pki +
+                   ", or --without-keys: a server restored without them makes new ones, and trusts neither the "
+                   "certificates nor the service account tokens that exist")
+                      .c_str());
+    }
+    if (!files->empty()) {
+      const Result<std::string> passphrase = passphrase_of(flags);
+      if (!passphrase) return fail(passphrase.error().message.c_str());
+      Result<std::string> sealed = seal_keys(*files, *passphrase);
+      if (!sealed) return fail(sealed.error().message.c_str());
+      attachment = std::move(*sealed);
+    }
+  }
+  const store::RocksOptions embedded{.directory = flags.data_dir + "/store"};
+  const int code = report_copy("backed up", flags.file, [&](const store::CopyOptions& options) {
+    return store::back_up(embedded, file, std::move(attachment), options);
+  });
+  if (code == 0 && keys > 0) print(flags.file, ": ", std::to_string(keys), " keys and certificates, encrypted\n");
+  return code;
+}
+
+int restore(const StoreFlags& flags) {
+  const store::BackupFile file{flags.file};
+  store::StoreResult<std::string> attached = store::read_attachment(file);
+  if (!attached) return fail(attached.error().message.c_str());
+  KeyFiles keys;
+  if (!flags.passphrase_file.empty()) {
+    if (attached->empty()) return fail((flags.file + " holds no keys").c_str());
+    const Result<std::string> passphrase = passphrase_of(flags);
+    if (!passphrase) return fail(passphrase.error().message.c_str());
+    Result<KeyFiles> opened = open_keys(*attached, *passphrase);
+    if (!opened) return fail((flags.file + ": " + opened.error().message).c_str());
+    keys = std::move(*opened);
+  } else if (!attached->empty() && !flags.without_keys) {
+    return fail(
+        (flags.file +
+         " holds the keys of the server: give --passphrase-file, or --without-keys, to restore only the objects")
+            .c_str());
+  }
+  const std::string pki = pki_of(flags);
+  std::error_code ignored;
+  if (!keys.empty() && std::filesystem::exists(pki, ignored) && !std::filesystem::is_empty(pki, ignored)) {
+    return fail((pki + " is not empty: the keys in it are not overwritten; move it away first").c_str());
+  }
+  const int code =
+      move(file, store::RocksOptions{.directory = flags.data_dir + "/store"}, flags, "restored", flags.data_dir);
+  if (code != 0 || keys.empty()) return code;
+  if (Result<Unit> written = write_key_files(pki, keys); !written) return fail(written.error().message.c_str());
+  print(pki, ": ", std::to_string(keys.size()), " keys and certificates\n");
   return 0;
+}
+
+// How a backup treats the keys of the server.
+void add_key_flags(CLI::App& c, StoreFlags& flags) {
+  c.add_option("--cert-dir", flags.cert_dir, "Directory of keys and certificates; DATA-DIR/pki if not set");
+  CLI::Option* passphrase =
+      c.add_option("--passphrase-file", flags.passphrase_file, "File with the passphrase that encrypts the keys");
+  c.add_flag("--without-keys", flags.without_keys, "Leave out the keys and certificates")->excludes(passphrase);
 }
 
 int check(const StoreFlags& flags) {
@@ -245,14 +341,21 @@ Command add_store(CLI::App& app) {
       ->required();
   add_etcd_flags(*checked, *flags);
 
-  CLI::App* backup =
-      c->add_subcommand("backup", "Write a snapshot of the embedded store to a file; the store may be in use");
-  backup->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
-  backup->add_option("file", flags->file, "Backup file to create; must not exist")->required();
+  CLI::App* backup_command = c->add_subcommand(
+      "backup",
+      "Write a snapshot of the embedded store, with the keys of the server, to a file; the store may be in use");
+  backup_command->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
+  backup_command->add_option("file", flags->file, "Backup file to create; must not exist")->required();
+  add_key_flags(*backup_command, *flags);
+  backup_command->footer(
+      "\nThe file holds all Secrets as they are stored: keep it like the data directory. Only the keys and "
+      "certificates "
+      "are encrypted.");
 
-  CLI::App* restore = c->add_subcommand("restore", "Create an embedded store from a backup");
-  restore->add_option("--data-dir", flags->data_dir, "Data directory; must not contain a store")->required();
-  restore->add_option("file", flags->file, "Backup file")->required();
+  CLI::App* restore_command = c->add_subcommand("restore", "Create an embedded store from a backup");
+  restore_command->add_option("--data-dir", flags->data_dir, "Data directory; must not contain a store")->required();
+  restore_command->add_option("file", flags->file, "Backup file")->required();
+  add_key_flags(*restore_command, *flags);
 
   CLI::App* list = c->add_subcommand("list", "List the keys of an embedded store; the server must not be running");
   list->add_option("--data-dir", flags->data_dir, "Data directory of the server")->required();
@@ -270,21 +373,19 @@ Command add_store(CLI::App& app) {
       "ignored, and nothing that belongs to the object is deleted with it. Make a backup first (`holdfast store "
       "backup`), and run this as the user that runs the server.");
 
-  for (CLI::App* command : {copy, checked, backup, restore, list}) {
+  for (CLI::App* command : {copy, checked, backup_command, restore_command, list}) {
     for (CLI::Option* option : command->get_options()) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   return [=] {
     umask(0077);
-    const store::RocksOptions embedded{.directory = flags->data_dir + "/store"};
-    const store::BackupFile file{flags->file};
     if (copy->parsed()) {
       return move(location_of(flags->from, *flags), location_of(flags->to, *flags), *flags, "copied", flags->to);
     }
     if (checked->parsed()) return check(*flags);
     if (list->parsed()) return list_keys(*flags);
     if (deleted->parsed()) return delete_keys(*flags);
-    if (backup->parsed()) return move(embedded, file, *flags, "backed up", flags->file);
-    return move(file, embedded, *flags, "restored", flags->data_dir);
+    if (backup_command->parsed()) return backup(*flags);
+    return restore(*flags);
   };
 }
 

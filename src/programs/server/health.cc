@@ -52,14 +52,21 @@ Health::Health(Probes probes) {
              {"log", true, true, nullptr},
              {"loopback-serving-certificate", true, false, nullptr},
              {"etcd", true, true, probes.store},
-             {"etcd-readiness", false, true, probes.store}};
+             {"etcd-readiness", false, true, probes.store_writes ? probes.store_writes : probes.store}};
   for (size_t i = 0; i < probes.other_stores.size(); ++i) {
     const std::string number = std::to_string(i);
     checks_.push_back({"etcd-override-" + number, true, true, probes.other_stores[i], "etcd"});
     checks_.push_back({"etcd-override-readiness-" + number, false, true, probes.other_stores[i], "etcd-readiness"});
   }
   checks_.push_back({"informer-sync", false, true, probes.started});
-  for (std::string_view hook : kStartHooks) checks_.push_back({std::string(hook), true, true, probes.started});
+  for (std::string_view hook : kStartHooks) {
+    if (!probes.alive) {
+      checks_.push_back({std::string(hook), true, true, probes.started});
+    } else {
+      checks_.push_back({std::string(hook), true, false, probes.alive});
+      checks_.push_back({std::string(hook), false, true, probes.started});
+    }
+  }
   checks_.push_back({"shutdown", false, true, probes.shutdown});
 }
 

@@ -17,8 +17,10 @@ class Health {
   using Probe = std::function<std::optional<std::string>()>;
 
   struct Probes {
-    Probe store;                           // Whether the store can be read and written.
+    Probe store;                           // Whether the store responds.
+    Probe store_writes;                    // Whether it also takes writes, for readiness; `store` if empty.
     Probe started;                         // Whether startup is complete.
+    Probe alive;                           // Likewise, for liveness; `started` if empty.
     Probe shutdown;                        // Whether the server is not shutting down.
     std::vector<Probe> other_stores = {};  // Like `store`, for the etcds of --etcd-servers-overrides.
   };

@@ -54,6 +54,8 @@ struct Pipeline::Account {
       : info(request.method, request.path, request.query), lasting(lasts_long(info.target())), trail(auditor) {}
 };
 
+int64_t Pipeline::in_flight() const { return metrics_.in_flight_total(); }
+
 Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)), metrics_(*parts_.metrics) {}
 
 void Pipeline::set_authenticator(std::shared_ptr<const auth::Authenticator> authenticator) {
@@ -70,7 +72,9 @@ Task<void> Pipeline::serve(net::Request& request, net::Response& response) {
     response.add_header("strict-transport-security", parts_.strict_transport_security);
   }
   try {
-    co_await serve_known(request, response, account);
+    if (parts_.front == nullptr || !parts_.front->apply(request, response)) {
+      co_await serve_known(request, response, account);
+    }
   } catch (const ArenaExhausted& exhausted) {
     answer_exhausted(account.info, request, response, exhausted);
   }

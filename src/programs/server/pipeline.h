@@ -16,6 +16,7 @@
 #include "net/net.h"
 #include "request/request.h"
 #include "server/audit_trail.h"
+#include "server/front_filters.h"
 #include "server/health.h"
 #include "server/request_metrics.h"
 
@@ -35,6 +36,7 @@ class Pipeline {
 
   struct Parts {
     MetricRegistry* metrics = nullptr;
+    const FrontFilters* front = nullptr;
     const Health* health = nullptr;
     std::function<Task<void>(net::EventLoop&)> refresh_health;  // Called before `health` is queried.
     const auth::Authorizer* authorizer = nullptr;
@@ -63,6 +65,9 @@ class Pipeline {
   std::shared_ptr<const auth::Authenticator> authenticator() const { return authenticator_.load(); }
 
   Task<void> serve(net::Request& request, net::Response& response);
+
+  // Requests that are not watches or streams.
+  int64_t in_flight() const;
 
   // Responds to a request that has timed out.
   static void respond_timed_out(const net::Request& request, net::Response& response);

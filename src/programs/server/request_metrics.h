@@ -48,6 +48,7 @@ class RequestMetrics {
   void terminated(const RequestKind& kind, int status);
 
   Gauge& long_running(const RequestKind& kind);
+  int64_t in_flight_total() const { return reads_in_flight_.value() + writes_in_flight_.value(); }
   Gauge& in_flight(bool reading) { return reading ? reads_in_flight_ : writes_in_flight_; }
 
   // `user` is null for a failed attempt.

@@ -21,6 +21,7 @@
 #include "api/api.h"
 #include "auth/auth.h"
 #include "base/api_error.h"
+#include "base/base64.h"
 #include "base/fair_pool.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -30,6 +31,7 @@
 #include "base/strings.h"
 #include "base/task_group.h"
 #include "base/url.h"
+#include "codec/codec.h"
 #include "controllers/controllers.h"
 #include "net/net.h"
 #include "own_calls/requests.h"
@@ -38,6 +40,7 @@
 #include "server/bootstrap_objects.h"
 #include "server/bootstrap_tokens.h"
 #include "server/file_watch.h"
+#include "server/front_filters.h"
 #include "server/identity_lease.h"
 #include "server/memory.h"
 #include "server/own_endpoints.h"
@@ -269,6 +272,7 @@ struct Server::State {
   Family<Counter>* reloads = nullptr;
   std::atomic<bool> started{false};
   std::atomic<bool> stopping{false};
+  std::atomic<bool> start_failed{false};  // Ends what start() waits for on other threads.
   std::unique_ptr<StoreProbe> store_probe;
   // For --etcd-servers-overrides, one per etcd.
   struct OtherStore {
@@ -285,6 +289,7 @@ struct Server::State {
   write::WebhookCredentials webhook_credentials;
   std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
+  std::unique_ptr<FrontFilters> front;
   std::unique_ptr<Pipeline> pipeline;
   // What runs. Each part is stopped by the function that was pushed when it was made.
   ServiceStack services;
@@ -304,6 +309,7 @@ struct Server::State {
   std::unique_ptr<BootstrapObjects> bootstrap_objects;
   std::unique_ptr<OwnEndpoints> own_endpoints;    // Null if there are none, or they are static.
   std::unique_ptr<IdentityLease> identity_lease;  // Null if the gate is off.
+  std::unique_ptr<StoreWatch> store_watch;
   std::unique_ptr<net::Server> net, cleartext;
   std::mutex reloading;                    // One at a time.
   std::optional<FileWatch> watched_files;  // Owned by credential_watch once that runs.
@@ -312,6 +318,8 @@ struct Server::State {
 
   // The steps of a start, in order.
   Result<Unit> start();
+  Result<Unit> check();
+  Result<Unit> start_while_opening(std::future<Result<Unit>>& opening);
   Result<Unit> check_options();
   Result<Unit> check_signing() const;
   Result<Unit> configure_admission();
@@ -319,6 +327,7 @@ struct Server::State {
   Result<Unit> choose_addresses();
   Result<Unit> choose_other_stores();
   store::StoreResult<std::unique_ptr<store::Store>> open_etcd(const std::vector<std::string>& servers) const;
+  bool ends_start() const { return start_failed || (options.cancelled && options.cancelled()); }
   Result<Unit> open_store();
   Task<void> probe_stores(net::EventLoop& loop);
   Result<Unit> choose_proxy_identity();
@@ -336,6 +345,7 @@ struct Server::State {
   Result<Unit> start_listening();
   bool start_api(const std::string& client_ca_pem);
   void start_own_endpoints();
+  IdentityLease::SigningKeys signing_keys() const;
   Result<Unit> write_kubeconfig() const;
   // Ends the service with its close(), then destroys it.
   template <class Service>
@@ -364,9 +374,18 @@ struct Server::State {
                                              std::shared_ptr<net::Cancellation> cancellation) const;
   Result<Pipeline::OpenId> openid() const;
   std::string url() const;
+  std::string external_address() const;
   std::vector<std::string> issuers() const;    // Issuers of service account tokens; the first one signs.
   std::vector<std::string> audiences() const;  // Audiences of tokens for this server.
 };
+
+// host:port in URLs given to clients.
+std::string Server::State::external_address() const {
+  const std::string& host = options.external_hostname;
+  if (host.empty()) return url().substr(std::string_view("https://").size());
+  const bool has_port = host.find(':') != std::string::npos && !host.ends_with(']') && !is_ip_address(host);
+  return has_port ? host : host_port(host, net->port());
+}
 
 std::string Server::State::url() const {
   std::string host = options.advertise_address.empty() ? host_of(options.listen) : options.advertise_address;
@@ -386,11 +405,32 @@ std::vector<std::string> Server::State::audiences() const {
 
 store::StoreResult<std::unique_ptr<store::Store>> Server::State::open_etcd(
     const std::vector<std::string>& servers) const {
-  return store::open_etcd({.endpoints = servers,
-                           .ca_file = options.etcd_cafile,
-                           .cert_file = options.etcd_certfile,
-                           .key_file = options.etcd_keyfile,
-                           .compaction_interval = options.etcd_compaction_interval});
+  const store::EtcdOptions wanted{.endpoints = servers,
+                                  .ca_file = options.etcd_cafile,
+                                  .cert_file = options.etcd_certfile,
+                                  .key_file = options.etcd_keyfile,
+                                  .compaction_interval = options.etcd_compaction_interval};
+  const store::EtcdNotices notices = log_etcd_notices();
+  constexpr std::chrono::seconds kAgain{1};
+  const auto begin = std::chrono::steady_clock::now();
+  bool waited = false;
+  while (true) {
+    store::StoreResult<std::unique_ptr<store::Store>> opened = store::open_etcd(wanted, notices);
+    const bool waits = !opened && opened.error().kind == store::ErrorKind::Unavailable;
+    if (opened && waited) {
+      const auto took = std::chrono::steady_clock::now() - begin;
+      log::info("etcd responds", {{"seconds", std::chrono::duration_cast<std::chrono::seconds>(took).count()}});
+    }
+    if (!waits || ends_start()) return opened;
+    if (!std::exchange(waited, true)) {
+      log::warning("waiting for etcd", {{"error", opened.error().message},
+                                        {"todo", "start etcd, or correct --etcd-servers and --etcd-cafile"}});
+    }
+    const auto until = std::chrono::steady_clock::now() + kAgain;
+    while (std::chrono::steady_clock::now() < until && !ends_start()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
 }
 
 Result<Unit> Server::State::choose_other_stores() {
@@ -595,7 +635,7 @@ Task<Result<auth::TokenUser>> Server::State::review_token(std::string token, std
 Result<Pipeline::OpenId> Server::State::openid() const {
   const std::shared_ptr<const tokens::Verifier> verifier = current_verifier();
   const std::string& given = options.service_account_jwks_uri;
-  const std::string uri = given.empty() ? url() + "/openid/v1/jwks" : given;
+  const std::string uri = given.empty() ? "https://" + external_address() + "/openid/v1/jwks" : given;
   Pipeline::OpenId documents{verifier->configuration_json(uri), verifier->key_set_json()};
   if (signer) documents.max_age = signer->keys_max_age();
   return documents;
@@ -830,14 +870,13 @@ Result<Unit> Server::State::write_kubeconfig() const {
 
 void Server::State::make_api() {
   pool = std::make_unique<ownership::Pool>(options.gates);
-  const std::string address = url();
   api::Options chosen{.settings = {.gates = options.gates,
                                    .registry_prefix = options.etcd_prefix,
                                    .embedded_store = options.etcd_servers.empty(),
                                    .event_ttl = options.event_ttl,
                                    .allow_privileged = options.allow_privileged,
                                    .service_ip_families = service_network.families,
-                                   .server_address = address.substr(address.find("//") + 2),
+                                   .server_address = external_address(),
                                    .watch_cache = options.watch_cache,
                                    .yielding_field_managers = {options.yielding_field_managers.begin(),
                                                                options.yielding_field_managers.end()},
@@ -918,11 +957,35 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
   if (!options.gates.on(Gate::APIServerIdentity)) return true;
   char hostname[HOST_NAME_MAX + 1] = "localhost";
   (void)gethostname(hostname, sizeof hostname - 1);
-  identity_lease =
-      std::make_unique<IdentityLease>(*api, loops->at(0), hostname, advertised + ":" + std::to_string(net->port()));
+  identity_lease = std::make_unique<IdentityLease>(*api, loops->at(0), hostname,
+                                                   advertised + ":" + std::to_string(net->port()), signing_keys());
   push_closing("identity lease", identity_lease);
   identity_lease->start();
   return true;
+}
+
+namespace {
+
+// The name of the key in the header of its tokens.
+std::string key_id_of(const tokens::Signer& signer) {
+  const std::string token = signer.sign({});
+  const std::optional<std::string> header = base64url_decode(std::string_view(token).substr(0, token.find('.')));
+  if (!header) return {};
+  Arena arena;
+  const Result<Value> parsed = codec::decode_json(arena, *header);
+  return parsed ? std::string(parsed->text_at("kid")) : std::string();
+}
+
+}  // namespace
+
+// Nothing to compare with an embedded store, which one server has alone, or if another program signs.
+IdentityLease::SigningKeys Server::State::signing_keys() const {
+  const auto* own = std::get_if<tokens::Signer>(&token_issuer->signer);
+  if (own == nullptr || options.etcd_servers.empty()) return {};
+  return {.own = key_id_of(*own), .accepts = [this](std::string_view id) {
+            const std::shared_ptr<const tokens::Verifier> verifier = current_verifier();
+            return verifier == nullptr || verifier->has_key(id);
+          }};
 }
 
 // Several servers may share an etcd, each with its own endpoint.
@@ -952,6 +1015,12 @@ void Server::State::drain(std::chrono::steady_clock::time_point end) {
   };
   if (own_endpoints) block_on(loops->at(0), own_endpoints->close(loops->at(0)));
   own_endpoints.reset();
+  if (started && options.shutdown_delay.count() > 0) std::this_thread::sleep_for(options.shutdown_delay);
+  if (started && options.shutdown_send_retry_after) {
+    front->turn_away();
+    constexpr std::chrono::milliseconds kAgain{10};
+    while (pipeline->in_flight() > 0 && left().count() > 0) std::this_thread::sleep_for(kAgain);
+  }
   if (cleartext) cleartext->stop(left());
   if (net) net->stop(left());
   // What is left belongs to the background, and can be repeated by the next server.
@@ -963,7 +1032,8 @@ void Server::State::drain(std::chrono::steady_clock::time_point end) {
 void Server::State::shut_down() {
   if (std::exchange(stopped, true)) return;
   stopping = true;
-  const auto end = std::chrono::steady_clock::now() + options.shutdown_grace;
+  const auto delay = started ? options.shutdown_delay : std::chrono::milliseconds(0);
+  const auto end = std::chrono::steady_clock::now() + delay + options.shutdown_grace;
   ShutdownWatch watch(
       end, services,
       [this] {
@@ -996,6 +1066,10 @@ Result<Unit> Server::State::check_options() {
   if (options.tls_cert_file.empty() != options.tls_private_key_file.empty()) {
     return bad_request("--tls-cert-file and --tls-private-key-file must be given together");
   }
+  Result<std::unique_ptr<FrontFilters>> filters = FrontFilters::make(
+      {.cors_allowed_origins = options.cors_allowed_origins, .goaway_chance = options.goaway_chance});
+  if (!filters) return filters.take_error();
+  front = std::move(*filters);
   return Unit{};
 }
 
@@ -1142,16 +1216,28 @@ void Server::State::make_health() {
   other_probes.reserve(other_stores.size());
   for (size_t i = 0; i < other_stores.size(); ++i)
     other_probes.emplace_back([this, i] { return other_stores[i].probe->wrong(); });
-  health = std::make_unique<Health>(Health::Probes{.store = [this] { return store_probe->wrong(); },
-                                                   .started = [this]() -> std::optional<std::string> {
-                                                     if (started) return std::nullopt;
-                                                     return "not finished";
-                                                   },
-                                                   .shutdown = [this]() -> std::optional<std::string> {
-                                                     if (!stopping) return std::nullopt;
-                                                     return "process is shutting down";
-                                                   },
-                                                   .other_stores = std::move(other_probes)});
+  health = std::make_unique<Health>(
+      Health::Probes{.store = [this] { return store_probe->wrong(); },
+                     .store_writes =
+                         [this] {
+                           std::optional<std::string> wrong = store_probe->wrong();
+                           if (!wrong) wrong = store_probe->writes_rejected();
+                           return wrong;
+                         },
+                     .started = [this]() -> std::optional<std::string> {
+                       if (started) return std::nullopt;
+                       return "not finished";
+                     },
+                     .alive = [this, begin = std::chrono::steady_clock::now()]() -> std::optional<std::string> {
+                       const auto took = std::chrono::steady_clock::now() - begin;
+                       if (started || took < options.livez_grace_period) return std::nullopt;
+                       return "not finished";
+                     },
+                     .shutdown = [this]() -> std::optional<std::string> {
+                       if (!stopping) return std::nullopt;
+                       return "process is shutting down";
+                     },
+                     .other_stores = std::move(other_probes)});
 }
 
 void Server::State::make_pipeline() {
@@ -1161,6 +1247,7 @@ void Server::State::make_pipeline() {
       metrics, api->registry());
   pipeline = std::make_unique<Pipeline>(
       Pipeline::Parts{.metrics = &metrics,
+                      .front = front.get(),
                       .health = health.get(),
                       .refresh_health = [this](net::EventLoop& loop) { return probe_stores(loop); },
                       .authorizer = &api->authorizer(),
@@ -1251,6 +1338,12 @@ Result<Unit> Server::State::start() {
   });
   // Opening the store is I/O-bound while creating certificates is CPU-bound.
   std::future<Result<Unit>> opening = std::async(std::launch::async, [this] { return open_store(); });
+  Result<Unit> result = start_while_opening(opening);
+  if (!result) start_failed = true;  // Leaving waits for the store to be opened or given up.
+  return result;
+}
+
+Result<Unit> Server::State::start_while_opening(std::future<Result<Unit>>& opening) {
   watched_files.emplace(credential_files());  // Before they are read, so that no change is missed.
   Result<CredentialsRef> loaded = load_credentials();
   if (!loaded) return loaded.take_error();
@@ -1268,7 +1361,8 @@ Result<Unit> Server::State::start() {
   // ours.)
   std::error_code ignored;
   std::filesystem::remove(kubeconfig_path, ignored);
-  store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health");
+  store_probe = std::make_unique<StoreProbe>(*store, options.etcd_prefix + "/health",
+                                             options.etcd_servers.empty() ? options.data_dir + "/store" : "");
   for (OtherStore& other : other_stores)
     other.probe = std::make_unique<StoreProbe>(*other.store, options.etcd_prefix + "/health");
   make_api();
@@ -1278,11 +1372,78 @@ Result<Unit> Server::State::start() {
     return Error{Reason::ServiceUnavailable, "stopped before everything in the store could be read"};
   }
   started = true;
+  std::vector<StoreProbe*> probes{store_probe.get()};
+  for (const OtherStore& other : other_stores) probes.push_back(other.probe.get());
+  store_watch = std::make_unique<StoreWatch>(loops->at(0), std::move(probes));
+  push_closing("store watch", store_watch);
+  store_watch->start();
   if (Result<Unit> written = write_kubeconfig(); !written) return written;
   credential_watch = std::jthread([this](const std::stop_token& stop) { watch_credentials(stop); });
   // Starting takes more memory than running idle, which adds up if many servers are started for tests.
   background->post(release_startup_memory);
   return Unit{};
+}
+
+// The parts of a start that only read.
+Result<Unit> Server::State::check() {
+  if (Result<Unit> checked = check_options(); !checked) return checked;
+  if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
+  if (Result<Unit> made = make_authorizer(); !made) return made;
+  for (const std::string& file : credential_files()) {
+    if (Result<std::string> read = read_file(file); !read) return read.take_error();
+  }
+  for (const std::string* file : {&options.etcd_cafile, &options.etcd_certfile, &options.etcd_keyfile}) {
+    if (file->empty()) continue;
+    if (Result<std::string> read = read_file(*file); !read) return read.take_error();
+  }
+  const auth::Pki none;
+  if (!options.client_ca_file.empty()) {
+    Result<std::string> client_ca_pem = client_ca(none);
+    if (!client_ca_pem) return client_ca_pem.take_error();
+    if (Result<std::shared_ptr<const auth::Authenticator>> made = make_authenticator(*client_ca_pem); !made)
+      return made.take_error();
+  } else if (!options.token_auth_file.empty()) {
+    Result<std::string> csv = read_file(options.token_auth_file);
+    if (!csv) return csv.take_error();
+    Result<auth::TokenTable> table = auth::TokenTable::from_csv(*csv, options.token_auth_file);
+    if (!table) return table.take_error();
+  }
+  if (!options.service_account_key_files.empty()) {
+    Result<std::shared_ptr<const tokens::Verifier>> verifier = token_verifier(none);
+    if (!verifier) return verifier.take_error();
+  }
+  if (!options.tls_cert_file.empty()) {
+    Result<net::Identity> serving = serving_identity(none);
+    if (!serving) return serving.take_error();
+    if (Result<std::string> root = root_ca_of(none, *serving); !root) return root.take_error();
+  }
+  if (Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys); !named)
+    return named.take_error();
+  if (options.audit_policy_file.empty()) return Unit{};
+  Result<std::string> text = read_file(options.audit_policy_file);
+  if (!text) return text.take_error();
+  Result<audit::Policy> policy = audit::Policy::parse(*text, options.audit_policy_file);
+  if (!policy) return policy.take_error();
+  return Unit{};
+}
+
+Result<Unit> Server::check(Options options) {
+  State state;
+  state.options = std::move(options);
+  return state.check();
+}
+
+bool Server::responds(std::chrono::milliseconds within) const {
+  // Shared with the loops: one that does not respond in time may still do so later.
+  const auto waiting = std::make_shared<std::promise<void>>();
+  const auto left = std::make_shared<std::atomic<size_t>>(state_->loops->count());
+  std::future<void> all = waiting->get_future();
+  for (size_t i = 0; i < state_->loops->count(); ++i) {
+    state_->loops->at(i).post([waiting, left] {
+      if (left->fetch_sub(1) == 1) waiting->set_value();
+    });
+  }
+  return all.wait_for(within) == std::future_status::ready;
 }
 
 Result<std::unique_ptr<Server>> Server::start(Options options) {

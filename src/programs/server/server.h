@@ -40,6 +40,7 @@ struct Options {
   std::string listen = "127.0.0.1:6443";
   std::string listen_cleartext;   // Additional address without TLS: a loopback address or unix:PATH. Empty for none.
   std::string advertise_address;  // Address advertised to clients; defaults to the listen address.
+  std::string external_hostname;  // In URLs given to clients; defaults to the advertised address.
   uint32_t threads = 2;           // Number of event loops.
 
   std::string cert_dir;  // Defaults to DATA_DIR/pki.
@@ -109,6 +110,14 @@ struct Options {
   std::string service_node_port_range = "30000-32767";
   std::string service_account_jwks_uri;  // For the OpenID discovery document; defaults to this server's own.
 
+  // How long the server goes on as before after SIGTERM, but for /readyz, so that load balancers notice.
+  std::chrono::milliseconds shutdown_delay{0};
+  bool shutdown_send_retry_after =
+      false;  // Until requests in flight have ended, answer new ones instead of refusing them.
+  // /livez assumes for this long that the start will succeed.
+  std::chrono::milliseconds livez_grace_period{0};
+  double goaway_chance = 0;
+  std::vector<std::string> cors_allowed_origins;
   // How long requests in flight may take to finish after SIGTERM.
   std::chrono::milliseconds shutdown_grace{10'000};
   // Called on another thread if stop() has not ended 15 seconds after the grace period, because a call to another
@@ -121,6 +130,8 @@ class Server {
   // Opens the store, creates missing keys and certificates, listens, and writes DATA_DIR/kubeconfig once requests are
   // served. Errors are a single line naming the flag, file or address.
   static Result<std::unique_ptr<Server>> start(Options options);
+  // Reads and checks what the options name, without starting anything, writing or connecting.
+  static Result<Unit> check(Options options);
   ~Server();  // Calls stop().
 
   std::string url() const;  // https://127.0.0.1:6443
@@ -132,6 +143,9 @@ class Server {
   // previous ones stay in use. Also happens by itself: soon after one of the files has changed, and twice a day.
   // Any thread.
   Result<Unit> reload();
+
+  // Whether every event loop still runs its tasks, within this time. Any thread.
+  bool responds(std::chrono::milliseconds within) const;
 
   // Ends watches, waits for other requests, closes the store.
   void stop();

@@ -6,7 +6,7 @@
 
 namespace holdfast::server {
 
-std::string_view holdfast_version();  // "0.1.0"
+std::string_view holdfast_version();  // "0.2.0"
 // The Kubernetes version whose behavior is implemented: "v1.36.3".
 std::string_view kubernetes_version();
 inline constexpr std::string_view kEmulatedVersion = "1.36", kOldestCompatibleVersion = "1.35";

@@ -1,9 +1,10 @@
 // A backup: a header line, then frames, the last of which contains the number of records (docs/formats/store.md).
 //
-//   "holdfast-backup-1\n"
+//   "holdfast-backup-1\n", or "holdfast-backup-2\n" if there is an attachment
 //   frame: 4 bytes length, 8 bytes xxh3 of what follows, little-endian; then zstd of
 //     0x01 record*          record: varint key length, key, varint created, varint modified, varint expiry + 1,
 //                           varint value length, value
+//     0x03 bytes                               the attachment, only after the records
 //     0x02 varint revision, varint records     the end
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,17 +16,20 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/varint.h"
+#include "store/embedded.h"
 #include "store/records.h"
 
 namespace holdfast::store {
 namespace {
 
-constexpr std::string_view kMagic = "holdfast-backup-1\n";
+constexpr std::string_view kMagic = "holdfast-backup-1\n", kMagicWithAttachment = "holdfast-backup-2\n";
+static_assert(kMagic.size() == kMagicWithAttachment.size());
 constexpr size_t kFrameBytes = 1 << 20;
 constexpr size_t kLargestFrameBytes = 64 << 20;
 constexpr size_t kFrameHeaderBytes = 12;
 constexpr char kRecords = 1;
 constexpr char kEnd = 2;
+constexpr char kAttachment = 3;
 
 StoreError failed(const std::string& path) { return {ErrorKind::Unavailable, path + ": " + std::strerror(errno)}; }
 StoreError damaged(const std::string& path, uint64_t at, const char* what) {
@@ -34,14 +38,17 @@ StoreError damaged(const std::string& path, uint64_t at, const char* what) {
 
 class BackupSink final : public Sink {
  public:
-  BackupSink(std::string path, int file) : path_(std::move(path)), file_(file) { frame_.push_back(kRecords); }
+  BackupSink(std::string path, std::string attachment, int file)
+      : path_(std::move(path)), attachment_(std::move(attachment)), file_(file) {
+    frame_.push_back(kRecords);
+  }
   ~BackupSink() override {
     if (!finished_) ::unlink(partial().c_str());
   }
 
   static std::string partial_of(const std::string& path) { return path + ".partial"; }
 
-  StoreResult<Unit> start() { return write(kMagic); }
+  StoreResult<Unit> start() { return write(attachment_.empty() ? kMagic : kMagicWithAttachment); }
 
   StoreResult<Unit> put(const Record& record) override {
     put_varint(frame_, record.key.size());
@@ -57,8 +64,13 @@ class BackupSink final : public Sink {
   }
 
   StoreResult<Unit> finish(Revision revision) override {
-    StoreResult<Unit> written = write_frame(kEnd);
+    StoreResult<Unit> written = write_frame(attachment_.empty() ? kEnd : kAttachment);
     if (!written) return written;
+    if (!attachment_.empty()) {
+      frame_ += attachment_;
+      written = write_frame(kEnd);
+      if (!written) return written;
+    }
     put_varint(frame_, revision.value);
     put_varint(frame_, records_);
     written = write_frame(kEnd);
@@ -98,7 +110,7 @@ class BackupSink final : public Sink {
     return Unit{};
   }
 
-  const std::string path_;
+  const std::string path_, attachment_;
   Descriptor file_;
   std::string frame_;
   uint64_t records_ = 0;
@@ -115,11 +127,13 @@ class BackupSource final : public Source {
   }
 
   Revision revision() const override { return revision_; }
+  const std::string& attachment() const { return attachment_; }
 
   StoreResult<Unit> walk(const std::function<StoreResult<Unit>(const Record&)>& take) override {
     at_ = 0;
     std::string magic(kMagic.size(), '\0');
-    if (!read(magic) || magic != kMagic) return damaged(path_, 0, "this is not a backup of a Holdfast store");
+    if (!read(magic) || (magic != kMagic && magic != kMagicWithAttachment))
+      return damaged(path_, 0, "this is not a backup of a Holdfast store");
     uint64_t records = 0;
     while (true) {
       uint64_t frame_at = at_;
@@ -131,6 +145,10 @@ class BackupSource final : public Source {
         revision_ = {reader.varint()};
         if (reader.varint() != records || !reader.ok()) return damaged(path_, frame_at, "records are missing");
         return Unit{};
+      }
+      if (kind == kAttachment) {
+        attachment_ = reader.rest();
+        continue;
       }
       while (reader.ok() && !reader.rest().empty()) {
         Record record;
@@ -182,28 +200,45 @@ class BackupSource final : public Source {
   Descriptor file_;
   uint64_t at_ = 0;
   Revision revision_;
+  std::string attachment_;
 };
 
 }  // namespace
 
-StoreResult<std::unique_ptr<Sink>> make_backup(const std::string& path) {
+StoreResult<std::unique_ptr<Sink>> make_backup(const std::string& path, std::string attachment) {
   if (std::filesystem::exists(path)) return StoreError{ErrorKind::Invalid, path + " exists already"};
   std::string partial = BackupSink::partial_of(path);
   int file = ::open(partial.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) return failed(partial);
-  auto sink = std::make_unique<BackupSink>(path, file);
+  auto sink = std::make_unique<BackupSink>(path, std::move(attachment), file);
   StoreResult<Unit> started = sink->start();
   if (!started) return started.take_error();
   return std::unique_ptr<Sink>(std::move(sink));
 }
 
-StoreResult<std::unique_ptr<Source>> open_backup(const std::string& path) {
+namespace {
+
+StoreResult<std::unique_ptr<BackupSource>> open_verified(const std::string& path) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return failed(path);
   auto source = std::make_unique<BackupSource>(path, file);
   StoreResult<Unit> verified = source->verify();
   if (!verified) return verified.take_error();
-  return std::unique_ptr<Source>(std::move(source));
+  return source;
+}
+
+}  // namespace
+
+StoreResult<std::unique_ptr<Source>> open_backup(const std::string& path) {
+  StoreResult<std::unique_ptr<BackupSource>> source = open_verified(path);
+  if (!source) return source.take_error();
+  return std::unique_ptr<Source>(std::move(*source));
+}
+
+StoreResult<std::string> read_attachment(const BackupFile& backup) {
+  StoreResult<std::unique_ptr<BackupSource>> source = open_verified(backup.path);
+  if (!source) return source.take_error();
+  return (*source)->attachment();
 }
 
 }  // namespace holdfast::store

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "store/embedded.h"
 #include "store/records.h"
 #include "store/rocks_records.h"
 #include "store/rules.h"
@@ -168,12 +169,11 @@ StoreResult<std::unique_ptr<Sink>> make_sink(const Location& location, const std
   return std::unique_ptr<Sink>(std::make_unique<EtcdSink>(std::move(*store), prefix, system_clock()));
 }
 
-}  // namespace
-
-StoreResult<Moved> copy_store(const Location& from, const Location& to, const CopyOptions& options) {
+StoreResult<Moved> copy(const Location& from, const std::function<StoreResult<std::unique_ptr<Sink>>()>& make,
+                        const CopyOptions& options) {
   StoreResult<std::unique_ptr<Source>> source = open_source(from, options.prefix);
   if (!source) return source.take_error();
-  StoreResult<std::unique_ptr<Sink>> sink = make_sink(to, options.prefix);
+  StoreResult<std::unique_ptr<Sink>> sink = make();
   if (!sink) return sink.take_error();
   Moved moved;
   moved.revision = (*source)->revision();
@@ -201,6 +201,17 @@ StoreResult<Moved> copy_store(const Location& from, const Location& to, const Co
   StoreResult<Unit> finished = (*sink)->finish(moved.revision);
   if (!finished) return finished.take_error();
   return moved;
+}
+
+}  // namespace
+
+StoreResult<Moved> copy_store(const Location& from, const Location& to, const CopyOptions& options) {
+  return copy(from, [&] { return make_sink(to, options.prefix); }, options);
+}
+
+StoreResult<Moved> back_up(const RocksOptions& from, const BackupFile& to, std::string attachment,
+                           const CopyOptions& options) {
+  return copy(from, [&] { return make_backup(to.path, std::move(attachment)); }, options);
 }
 
 StoreResult<CheckReport> check_store(const Location& location, const CheckOptions& options) {

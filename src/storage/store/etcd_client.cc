@@ -51,7 +51,14 @@ void prepare_grpc() {
 StoreError from_grpc(const grpc::Status& status, Repeat repeat, const std::string& endpoint) {
   const std::string& text = status.error_message();
   auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
-  auto error = [&](ErrorKind kind) { return StoreError{kind, "etcd at " + endpoint + ": " + text}; };
+  // Clients see what etcd itself says; texts of gRPC contain addresses.
+  auto error = [&](ErrorKind kind) {
+    std::string shown = text.starts_with("etcdserver: ") ? text
+                        : kind == ErrorKind::Unavailable ? "etcd is unavailable"
+                        : kind == ErrorKind::Timeout     ? "etcdserver: request timed out"
+                                                         : "etcd failed";
+    return StoreError{kind, "etcd at " + endpoint + ": " + text, std::move(shown)};
+  };
   switch (status.error_code()) {
     case grpc::StatusCode::OUT_OF_RANGE:
       if (says("compacted")) return error(ErrorKind::Compacted);
@@ -85,14 +92,14 @@ std::chrono::milliseconds repeat_delay() {
   return std::chrono::milliseconds(23 + random() % 5);
 }
 
-Client::Client(EtcdOptions options) : options_(std::move(options)) {}
+Client::Client(EtcdOptions options, EtcdNotices notices) : options_(std::move(options)), notices_(std::move(notices)) {}
 
 Client::~Client() = default;
 
-StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options) {
+StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options, EtcdNotices notices) {
   prepare_grpc();
   if (options.endpoints.empty()) return StoreError{ErrorKind::Invalid, "no etcd endpoint was given"};
-  auto client = std::shared_ptr<Client>(new Client(std::move(options)));
+  auto client = std::shared_ptr<Client>(new Client(std::move(options), std::move(notices)));
   const EtcdOptions& given = client->options_;
   grpc::SslCredentialsOptions tls;
   for (auto [path, into] :
@@ -141,9 +148,18 @@ StoreResult<std::shared_ptr<Client>> Client::make(EtcdOptions options) {
   return client;
 }
 
-void Client::failed(size_t endpoint) {
+void Client::failed(size_t endpoint, const std::string& why) {
+  const size_t next = (endpoint + 1) % stubs_.size();
   // Only if the endpoint is still current: a hundred calls that fail together switch once.
-  endpoint_.compare_exchange_strong(endpoint, (endpoint + 1) % stubs_.size());
+  size_t current = endpoint;
+  if (!endpoint_.compare_exchange_strong(current, next) || next == endpoint) return;
+  if (!why.empty() && notices_.failover) notices_.failover(stubs_[endpoint]->url, stubs_[next]->url, why);
+}
+
+void Client::note_space(size_t endpoint, const grpc::Status& status) const {
+  if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED || !notices_.no_space) return;
+  if (status.error_message().find("space exceeded") == std::string::npos) return;
+  notices_.no_space(stubs_[endpoint]->url, status.error_message());
 }
 
 bool Client::enter(std::shared_ptr<Operation> operation) {

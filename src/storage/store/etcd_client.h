@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "etcd.grpc.pb.h"
+#include "store/etcd.h"
 #include "store/store.h"
 
 namespace holdfast::store::etcd {
@@ -40,7 +41,7 @@ struct Stubs {
 
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  static StoreResult<std::shared_ptr<Client>> make(EtcdOptions options);
+  static StoreResult<std::shared_ptr<Client>> make(EtcdOptions options, EtcdNotices notices = {});
   ~Client();
 
   const EtcdOptions& options() const { return options_; }
@@ -58,9 +59,11 @@ class Client : public std::enable_shared_from_this<Client> {
   // Calls back after this time, or earlier with false if the client is closed.
   void after(std::chrono::milliseconds time, std::function<void(bool)> done);
 
-  // The current endpoint; failed() switches to the next one.
+  // The current endpoint; failed() switches to the next one, and reports that unless `why` is empty.
   size_t endpoint() const { return endpoint_.load(); }
-  void failed(size_t endpoint);
+  void failed(size_t endpoint, const std::string& why);
+  // Reports an error that means that etcd has no space left.
+  void note_space(size_t endpoint, const grpc::Status& status) const;
   Stubs& stubs(size_t endpoint) { return *stubs_[endpoint]; }
   size_t endpoints() const { return stubs_.size(); }
 
@@ -86,9 +89,10 @@ class Client : public std::enable_shared_from_this<Client> {
   struct Call;
   struct Timer;
 
-  explicit Client(EtcdOptions options);
+  Client(EtcdOptions options, EtcdNotices notices);
 
   const EtcdOptions options_;
+  const EtcdNotices notices_;
   std::vector<std::unique_ptr<Stubs>> stubs_;
   std::atomic<size_t> endpoint_ = 0;
   std::atomic<bool> progress_exact_ = false;
@@ -134,8 +138,9 @@ struct Client::Call final : Client::Operation, std::enable_shared_from_this<Call
     if (!status.ok() && !closing) {
       if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-        client->failed(endpoint);
+        client->failed(endpoint, status.error_message());
       }
+      client->note_space(endpoint, status);
     }
     if (again) {
       // A separate operation: this one leaves below, possibly after the next has begun.

@@ -6,7 +6,22 @@
 #include <filesystem>
 #include <vector>
 
+#ifdef HOLDFAST_STATIC
+extern "C" holdfast::store::etcd::OpenFunction holdfast_open_etcd;
+#endif
+
 namespace holdfast::store {
+
+#ifdef HOLDFAST_STATIC
+
+StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options, const EtcdNotices& notices) {
+  StoreResult<std::unique_ptr<Store>> result = StoreError{};
+  holdfast_open_etcd(&options, &notices, &result);
+  return result;
+}
+
+#else
+
 namespace {
 
 constexpr const char* kModuleFile = "libholdfast_etcd.so";
@@ -27,7 +42,7 @@ std::vector<std::string> module_candidates(const EtcdOptions& options) {
 
 }  // namespace
 
-StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) {
+StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options, const EtcdNotices& notices) {
   void* module = nullptr;
   std::string tried;
   for (const std::string& path : module_candidates(options)) {
@@ -45,8 +60,12 @@ StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) {
                                               etcd::kModuleVersion};
   }
   StoreResult<std::unique_ptr<Store>> result = StoreError{};
-  open(&options, &result);
+  open(&options, &notices, &result);
   return result;
 }
+
+#endif
+
+StoreResult<std::unique_ptr<Store>> open_etcd(EtcdOptions options) { return open_etcd(std::move(options), {}); }
 
 }  // namespace holdfast::store

@@ -377,8 +377,8 @@ class EtcdStore final : public Store {
   const std::shared_ptr<Leases> leases_;
 };
 
-StoreResult<std::unique_ptr<Store>> open(const EtcdOptions& options) {
-  StoreResult<std::shared_ptr<Client>> client = Client::make(options);
+StoreResult<std::unique_ptr<Store>> open(const EtcdOptions& options, const EtcdNotices& notices) {
+  StoreResult<std::shared_ptr<Client>> client = Client::make(options, notices);
   if (!client) return client.take_error();
   // Blocks: before etcd responds, no request can be served anyway.
   auto answered = std::make_shared<std::promise<StoreResult<Unit>>>();
@@ -404,7 +404,7 @@ extern "C" __attribute__((visibility("default"))) const char* holdfast_etcd_modu
 }
 
 extern "C" __attribute__((visibility("default"))) void holdfast_open_etcd(
-    const holdfast::store::EtcdOptions* options,
+    const holdfast::store::EtcdOptions* options, const holdfast::store::EtcdNotices* notices,
     holdfast::store::StoreResult<std::unique_ptr<holdfast::store::Store>>* result) {
-  *result = holdfast::store::etcd::open(*options);
+  *result = holdfast::store::etcd::open(*options, *notices);
 }

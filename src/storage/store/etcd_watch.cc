@@ -365,7 +365,9 @@ void EtcdWatchState::done(Stream* stream, const grpc::Status& status) {
       return;
     }
   }
-  client_->failed(stream->endpoint());
+  // A stream that was cancelled here, to open another one, is no failure to report.
+  client_->failed(stream->endpoint(),
+                  status.error_code() == grpc::StatusCode::CANCELLED ? std::string() : status.error_message());
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
       status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
     end(from_grpc(status, Repeat::Freely, client_->stubs(stream->endpoint()).url));

@@ -41,6 +41,6 @@ class Sink {
 StoreResult<std::unique_ptr<Source>> open_rocks_source(const RocksOptions& options);
 StoreResult<std::unique_ptr<Sink>> make_rocks_sink(const RocksOptions& options);
 StoreResult<std::unique_ptr<Source>> open_backup(const std::string& path);
-StoreResult<std::unique_ptr<Sink>> make_backup(const std::string& path);
+StoreResult<std::unique_ptr<Sink>> make_backup(const std::string& path, std::string attachment = {});
 
 }  // namespace holdfast::store

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/thread_pool.h"
 #include "base/varint.h"
+#include "store/embedded.h"
 #include "store/feed.h"
 #include "store/rocks_db.h"
 #include "store/rocks_format.h"
@@ -40,8 +41,6 @@ constexpr size_t kExpiryStep = 1024;
 constexpr size_t kHistoryEvents = 512;
 constexpr uint64_t kHistoryBytes = 1 << 20;
 constexpr size_t kHistoryEntries = 8192;
-// Below this, writes are rejected, before the disk fills up in the middle of one.
-constexpr uint64_t kReservedDiskBytes = 16 << 20;
 constexpr uint64_t kDiskCheckBytes = 4 << 20;
 // Well above the time that a busy machine takes to prepare one of many writes.
 constexpr auto kExpectedWriteWait = std::chrono::milliseconds(50);
@@ -524,10 +523,9 @@ class RocksStore final : public Store {
           results[s].emplace_back(*refused);
           continue;
         }
-        if (disk_full_ && !only_deletes(submission.transactions[t])) {
-          const std::string why =
-              ": the disk is full (less than " + std::to_string(kReservedDiskBytes >> 20) + " MB are left)";
-          results[s].emplace_back(StoreError{ErrorKind::Unavailable, options_.directory + why, "store" + why});
+        if (!disk_full_.empty() && !only_deletes(submission.transactions[t])) {
+          results[s].emplace_back(
+              StoreError{ErrorKind::Unavailable, options_.directory + ": " + disk_full_, "store: " + disk_full_});
           continue;
         }
         results[s].push_back(add(group, submission.transactions[t]));
@@ -686,9 +684,7 @@ class RocksStore final : public Store {
 
   void check_disk() {
     written_bytes_ = 0;
-    struct statvfs disk = {};
-    if (::statvfs(options_.directory.c_str(), &disk) != 0) return;
-    disk_full_ = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize < kReservedDiskBytes;
+    disk_full_ = disk_full(options_.directory).value_or("");
   }
 
   // Constant after construction.
@@ -708,7 +704,7 @@ class RocksStore final : public Store {
   bool backlog_ = false;  // History remains to be compacted.
   // No key expires before this time: scans for expired keys skip the deleted records up to here.
   int64_t expired_until_ms_ = 0;
-  bool disk_full_ = false;
+  std::string disk_full_;  // Why writes are rejected; empty if they are not.
   uint64_t written_bytes_ = 0;
   steady_clock::time_point reopen_not_before_;
 
@@ -736,6 +732,15 @@ StoreResult<std::unique_ptr<Store>> open_rocks_on(RocksOptions options, rocksdb:
 }  // namespace holdfast::store::rocks
 
 namespace holdfast::store {
+
+std::optional<std::string> disk_full(const std::string& directory) {
+  // Below this, writes are rejected, before the disk fills up in the middle of one.
+  constexpr uint64_t kReservedDiskBytes = 16 << 20;
+  struct statvfs disk = {};
+  if (::statvfs(directory.c_str(), &disk) != 0) return std::nullopt;
+  if (static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize >= kReservedDiskBytes) return std::nullopt;
+  return "the disk is full (less than " + std::to_string(kReservedDiskBytes >> 20) + " MB are left)";
+}
 
 StoreResult<std::unique_ptr<Store>> open_rocks(RocksOptions options) {
   return rocks::open_rocks_on(std::move(options), nullptr);
