@@ -44,7 +44,7 @@ class EtcdWatchState final : public Client::Operation, public std::enable_shared
  private:
   void open_stream();
   void open_stream_later();
-  void previous_is_missing(Stream* stream, Revision revision);
+  void previous_is_missing(Stream* stream, const pb::KeyValue& now);
   // Queues a batch; the lock is held on entry and released. The position that it reports must have been read or set
   // under the same lock, so that batches are in order whichever threads they come from.
   void push(std::unique_lock<std::mutex> lock, WatchBatch batch, uint64_t bytes);
@@ -58,8 +58,8 @@ class EtcdWatchState final : public Client::Operation, public std::enable_shared
 
   std::mutex mutex_;               // Guards the members below.
   Revision position_;              // Everything up to here has been received.
-  Revision previous_missing_;      // The last event that came without the value before it.
   bool stream_abandoned_ = false;  // Whatever else it brings comes again on the next one.
+  bool asking_ = false;            // Whether a missing previous value has been compacted.
   std::shared_ptr<Stream> stream_;
   std::chrono::milliseconds pause_{25};
   bool progress_wanted_ = false;
@@ -315,7 +315,7 @@ bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
     if (!deleted) event->value = make_blob(std::move(*now.mutable_value()));
     if (event->type != Event::Type::Created) {
       if (!received.has_prev_kv()) {
-        previous_is_missing(stream, event->revision);
+        previous_is_missing(stream, now);
         return true;
       }
       pb::KeyValue& before = *received.mutable_prev_kv();
@@ -338,15 +338,31 @@ bool EtcdWatchState::received(Stream* stream, pb::WatchResponse& response) {
 }
 
 // etcd reads the previous value when it sends the event, and leaves it out where that read fails: for good if it was
-// compacted, for once if etcd is starting or stopping. A stream opened again at the same position tells which.
-void EtcdWatchState::previous_is_missing(Stream* stream, Revision revision) {
-  bool again = false;
+// compacted, or a few times if etcd is starting or stopping. Reading it tells which; meanwhile a stream is opened again
+// at the same position.
+void EtcdWatchState::previous_is_missing(Stream* stream, const pb::KeyValue& now) {
+  bool asking = false;
   {
     std::lock_guard lock(mutex_);
-    again = stream_abandoned_ = std::exchange(previous_missing_, revision) != revision;
+    stream_abandoned_ = true;
+    asking = std::exchange(asking_, true);
   }
-  if (again) return stream->cancel();
-  end(compacted_error({revision.value - 1}, revision));
+  stream->cancel();
+  if (asking) return;
+  const uint64_t revision = static_cast<uint64_t>(now.mod_revision());
+  pb::RangeRequest before;
+  before.set_key(now.key());
+  before.set_revision(now.mod_revision() - 1);
+  before.set_keys_only(true);
+  client_->call<pb::RangeRequest, pb::RangeResponse>(
+      std::move(before), Repeat::Freely, [](Stubs& stubs, auto... rest) { stubs.kv->async()->Range(rest...); },
+      [self = shared_from_this(), revision](StoreResult<pb::RangeResponse*> response) {
+        if (!response && response.error().kind == ErrorKind::Compacted) {
+          return self->end(compacted_error({revision - 1}, {revision}));
+        }
+        std::lock_guard lock(self->mutex_);
+        self->asking_ = false;
+      });
 }
 
 bool EtcdWatchState::has_room() {

@@ -2,6 +2,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -15,17 +16,19 @@ namespace {
 
 namespace pb = ::etcdserverpb;
 
-// The first stream gets the first list of responses, the second one the second, and so on; further ones get none.
-class ScriptedEtcd final : public pb::Watch::Service, public pb::Maintenance::Service {
+// The first stream gets the first list of responses, the second one the second, and so on; further ones get the last
+// one again. Reads of revisions up to `compacted` fail.
+class ScriptedEtcd final : public pb::Watch::Service, public pb::Maintenance::Service, public pb::KV::Service {
  public:
   using Script = std::vector<pb::WatchResponse>;
 
-  explicit ScriptedEtcd(std::vector<Script> scripts) : scripts_(std::move(scripts)) {
+  ScriptedEtcd(std::vector<Script> scripts, int64_t compacted) : scripts_(std::move(scripts)), compacted_(compacted) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(static_cast<pb::Watch::Service*>(this));
     builder.RegisterService(static_cast<pb::Maintenance::Service*>(this));
+    builder.RegisterService(static_cast<pb::KV::Service*>(this));
     server_ = builder.BuildAndStart();
     url_ = "http://127.0.0.1:" + std::to_string(port);
   }
@@ -45,6 +48,11 @@ class ScriptedEtcd final : public pb::Watch::Service, public pb::Maintenance::Se
     return grpc::Status::OK;
   }
 
+  grpc::Status Range(grpc::ServerContext*, const pb::RangeRequest* request, pb::RangeResponse*) override {
+    if (request->revision() > compacted_) return grpc::Status::OK;
+    return {grpc::StatusCode::OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted"};
+  }
+
   grpc::Status Watch(grpc::ServerContext*,
                      grpc::ServerReaderWriter<pb::WatchResponse, pb::WatchRequest>* stream) override {
     pb::WatchRequest request;
@@ -52,7 +60,7 @@ class ScriptedEtcd final : public pb::Watch::Service, public pb::Maintenance::Se
     Script script;
     {
       std::lock_guard lock(mutex_);
-      if (starts_.size() < scripts_.size()) script = scripts_[starts_.size()];
+      script = scripts_[std::min(starts_.size(), scripts_.size() - 1)];
       starts_.push_back(request.create_request().start_revision());
     }
     pb::WatchResponse created;
@@ -66,6 +74,7 @@ class ScriptedEtcd final : public pb::Watch::Service, public pb::Maintenance::Se
 
   std::mutex mutex_;
   const std::vector<Script> scripts_;
+  const int64_t compacted_;
   std::vector<int64_t> starts_;
   std::unique_ptr<grpc::Server> server_;
   std::string url_;
@@ -90,8 +99,12 @@ pb::WatchResponse update(int64_t revision, bool with_previous) {
   return response;
 }
 
-TEST(EtcdWatch, an_event_without_its_previous_value_is_asked_for_again) {
-  ScriptedEtcd etcd({{update(5, true), update(6, false), update(7, true)}, {update(6, true), update(7, true)}});
+TEST(EtcdWatch, an_event_without_its_previous_value_is_asked_for_until_it_comes_whole) {
+  ScriptedEtcd etcd({{update(5, true), update(6, false), update(7, true)},
+                     {update(6, false)},
+                     {update(6, false), update(7, true)},
+                     {update(6, true), update(7, true)}},
+                    3);
   auto store = open_etcd_at({etcd.url()});
   auto watcher = store->watch({"/", {4}});
   const std::vector<EventRef> events = take(*watcher, 3);
@@ -100,18 +113,17 @@ TEST(EtcdWatch, an_event_without_its_previous_value_is_asked_for_again) {
   EXPECT_EQ(events[1]->revision.value, 6U);
   EXPECT_EQ(*events[1]->previous, "at 5");
   EXPECT_EQ(events[2]->revision.value, 7U);
-  EXPECT_EQ(etcd.starts(), (std::vector<int64_t>{5, 6}));
+  EXPECT_EQ(etcd.starts(), (std::vector<int64_t>{5, 6, 6, 6}));
 }
 
-TEST(EtcdWatch, a_previous_value_that_stays_away_is_compacted) {
-  ScriptedEtcd etcd({{update(5, true), update(6, false)}, {update(6, false)}});
+TEST(EtcdWatch, ends_where_a_previous_value_has_been_compacted) {
+  ScriptedEtcd etcd({{update(5, true), update(6, false)}, {update(6, false)}}, 5);
   auto store = open_etcd_at({etcd.url()});
   auto watcher = store->watch({"/", {4}});
   EXPECT_EQ(take(*watcher, 1).at(0)->revision.value, 5U);
   StoreResult<WatchBatch> end = next(*watcher);
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().kind, ErrorKind::Compacted);
-  EXPECT_EQ(etcd.starts(), (std::vector<int64_t>{5, 6}));
 }
 
 }  // namespace
