@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Makes the packages from build/portable: ./dev package
 
-package.py [--output FOLDER] [--build FOLDER]
+package.py [--output FOLDER] [--build FOLDER] [--url URL]
 
   holdfast-VERSION-linux-ARCH.tar.xz           one program for any distribution, with completions and man pages
   holdfast-VERSION-linux-ARCH-symbols.tar.xz   its debug symbols
   holdfast_VERSION-1_ARCH.deb                  the same with a systemd unit, a user and /etc/holdfast
   libholdfast-dev_VERSION-1_ARCH.deb           the C++ libraries
   holdfast-dbgsym_VERSION-1_ARCH.deb           debug symbols
+  holdfast-VERSION-oci-ARCH.tar                an image for container runtimes (OCI layout), with nothing but the program
+  envtest-vKUBERNETES-linux-ARCH.tar.gz        kube-apiserver, etcd and kubectl for setup-envtest, with its index
   holdfast-VERSION.spdx.json                   what they contain (SPDX 2.3)
   SHA256SUMS
 
 The same binaries give the same bytes: times are those of SOURCE_DATE_EPOCH, or of the last commit.
 """
-import argparse, datetime, gzip, hashlib, json, os, re, shutil, subprocess, sys, tempfile
+import argparse, datetime, gzip, hashlib, io, json, os, re, shutil, subprocess, sys, tarfile, tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEBIAN = os.path.join(ROOT, 'packaging', 'debian')
@@ -284,7 +286,79 @@ class Packages:
             'Auto-Built-Package': 'debug-symbols', 'Section': 'debug', 'Priority': 'optional', 'Depends': f'holdfast (= {self.version}-1)',
             'Build-Ids': self.build_id, 'Description': 'debug symbols for holdfast'}, level='-z3')
 
-    def make(self):
+    def make_image(self):
+        """An image in OCI layout: one layer with the program and an empty data directory of a user without a name."""
+        user = 65532
+        layer = io.BytesIO()
+        with tarfile.open(fileobj=layer, mode='w', format=tarfile.GNU_FORMAT) as tar:
+            def add(name, mode, kind=tarfile.DIRTYPE, owner=0, content=b''):
+                member = tarfile.TarInfo(name)
+                member.mode, member.type, member.uid, member.gid, member.size, member.mtime = mode, kind, owner, owner, len(content), self.epoch
+                tar.addfile(member, io.BytesIO(content))
+            with open(self.program, 'rb') as f:
+                add('holdfast', 0o755, tarfile.REGTYPE, content=f.read())
+            add('data', 0o700, owner=user)
+            add('tmp', 0o1777)
+            for name, content in (('etc/passwd', f'holdfast:x:{user}:{user}::/data:/sbin/nologin\n'), ('etc/group', f'holdfast:x:{user}:\n')):
+                add(name, 0o644, tarfile.REGTYPE, content=content.encode())
+        plain = layer.getvalue()
+        created = datetime.datetime.fromtimestamp(self.epoch, datetime.timezone.utc).strftime('%Y-%m-%dT%H:%M:%SZ')
+        labels = {'org.opencontainers.image.title': 'holdfast', 'org.opencontainers.image.version': self.version,
+                  'org.opencontainers.image.licenses': 'Apache-2.0', 'org.opencontainers.image.created': created}
+        blobs = {}
+
+        def blob(data):
+            digest = hashlib.sha256(data).hexdigest()
+            blobs[digest] = data
+            return {'digest': f'sha256:{digest}', 'size': len(data)}
+
+        def document(value):
+            return json.dumps(value, separators=(',', ':'), sort_keys=True).encode()
+        packed = blob(gzip.compress(plain, 9, mtime=0))
+        config = blob(document({
+            'created': created, 'architecture': self.machine, 'os': 'linux',
+            'config': {'User': f'{user}:{user}', 'ExposedPorts': {'6443/tcp': {}}, 'Entrypoint': ['/holdfast'],
+                       'Cmd': ['serve', '--data-dir=/data', '--listen=0.0.0.0:6443'], 'Env': ['HOME=/data'], 'Volumes': {'/data': {}}, 'WorkingDir': '/data', 'Labels': labels,
+                       # Docker's; others ignore it.
+                       'Healthcheck': {'Test': ['CMD', '/holdfast', 'get', '--raw', '/readyz', '--kubeconfig', '/data/kubeconfig'], 'Interval': 10_000_000_000}},
+            'rootfs': {'type': 'layers', 'diff_ids': [f'sha256:{hashlib.sha256(plain).hexdigest()}']},
+            'history': [{'created': created, 'created_by': 'packaging/package.py'}]}))
+        media = 'application/vnd.oci.image.'
+        manifest = blob(document({'schemaVersion': 2, 'mediaType': media + 'manifest.v1+json', 'config': {'mediaType': media + 'config.v1+json', **config},
+                                  'layers': [{'mediaType': media + 'layer.v1.tar+gzip', **packed}], 'annotations': labels}))
+        index = document({'schemaVersion': 2, 'mediaType': media + 'index.v1+json', 'manifests': [
+            {'mediaType': media + 'manifest.v1+json', **manifest, 'platform': {'architecture': self.machine, 'os': 'linux'},
+             'annotations': {'org.opencontainers.image.ref.name': self.version}}]})
+        tree = self.tree('image')
+        tree.write('oci-layout', '{"imageLayoutVersion":"1.0.0"}')
+        tree.write('index.json', index)
+        for digest, data in blobs.items():
+            tree.write(f'blobs/sha256/{digest}', data)
+        path = os.path.join(self.output, f'holdfast-{self.version}-oci-{self.machine}.tar')
+        run('tar', '-C', tree.folder, '--format=gnu', '--sort=name', f'--mtime=@{self.epoch}', '--owner=0', '--group=0', '--numeric-owner', '-cf', path,
+            'oci-layout', 'index.json', 'blobs')
+        self.made.append(path)
+
+    def make_envtest(self, url):
+        """What setup-envtest downloads: regular files, because it skips links. They are the same program, which acts as its name says."""
+        kubernetes = json.loads(run(self.program, 'version', '-o', 'json'))['kubernetesVersion']
+        tree = self.tree('envtest')
+        for name in ('kube-apiserver', 'etcd', 'kubectl'):
+            tree.copy(self.program, f'controller-tools/envtest/{name}', 0o755)
+        name = f'envtest-{kubernetes}-linux-{self.machine}.tar.gz'
+        path = os.path.join(self.output, name)
+        packed = subprocess.run(['tar', '-C', tree.folder, '--format=gnu', '--sort=name', f'--mtime=@{self.epoch}', '--owner=0', '--group=0', '--numeric-owner',
+                                 '-cf', '-', 'controller-tools'], check=True, stdout=subprocess.PIPE).stdout
+        with open(path, 'wb') as f:
+            f.write(gzip.compress(packed, 9, mtime=0))
+        with open(path, 'rb') as f:
+            digest = hashlib.sha512(f.read()).hexdigest()
+        index = os.path.join(self.output, 'envtest-releases.yaml')
+        with open(index, 'w') as f:
+            f.write(f'releases:\n  {kubernetes}:\n    {name}:\n      hash: {digest}\n      selfLink: {url.rstrip("/")}/{name}\n')
+        self.made += [path, index]
+
+    def make(self, url):
         shutil.rmtree(self.output, ignore_errors=True)
         os.makedirs(self.output)
         self.strip()
@@ -292,6 +366,8 @@ class Packages:
         self.pages, self.completions = self.documentation()
         self.make_archives()
         self.make_debs()
+        self.make_image()
+        self.make_envtest(url)
         sbom = os.path.join(self.output, f'holdfast-{self.version}.spdx.json')
         with open(sbom, 'w') as f:
             f.write(self.sbom())
@@ -308,10 +384,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', default=os.path.join(ROOT, 'build', 'portable'))
     parser.add_argument('--output', default=os.path.join(ROOT, 'build', 'packages'))
+    parser.add_argument('--url', default='https://example.org/holdfast', help='where the release will be, for the index of setup-envtest')
     options = parser.parse_args()
     packages = Packages(os.path.abspath(options.build), os.path.abspath(options.output))
     try:
-        packages.make()
+        packages.make(options.url)
     finally:
         shutil.rmtree(packages.work)
 

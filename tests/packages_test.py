@@ -3,7 +3,7 @@
 
 packages_test.py [FOLDER]
 """
-import hashlib, json, os, re, subprocess, sys, tarfile, tempfile, unittest
+import gzip, hashlib, io, json, os, re, subprocess, sys, tarfile, tempfile, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -55,6 +55,32 @@ class Packages(unittest.TestCase):
                      './usr/share/man/man1/holdfast-serve.1.gz', './usr/share/doc/holdfast/NOTICES.gz'):
             self.assertIn(name + '\n', listed)
         self.assertIn('/holdfast/client/client.h\n', subprocess.check_output(['dpkg-deb', '--contents', find(r'libholdfast-dev_.*\.deb')], text=True))
+
+    def test_the_image_holds_the_program_and_nothing_else(self):
+        with tarfile.open(find(rf'holdfast-{VERSION}-oci-\w+\.tar')) as archive:
+            def blob(digest):
+                kind, name = digest.split(':')
+                data = archive.extractfile(f'blobs/{kind}/{name}').read()
+                self.assertEqual(hashlib.sha256(data).hexdigest(), name)
+                return data
+            manifest = json.loads(blob(json.load(archive.extractfile('index.json'))['manifests'][0]['digest']))
+            config = json.loads(blob(manifest['config']['digest']))
+            self.assertRegex(config['config']['User'], '^[1-9]')
+            self.assertEqual(len(manifest['layers']), 1)
+            layer = gzip.decompress(blob(manifest['layers'][0]['digest']))
+            self.assertEqual(config['rootfs']['diff_ids'], ['sha256:' + hashlib.sha256(layer).hexdigest()])
+            with tarfile.open(fileobj=io.BytesIO(layer)) as files:
+                self.assertEqual({member.name for member in files}, {'holdfast', 'data', 'tmp', 'etc/passwd', 'etc/group'})
+            self.assertLess(manifest['layers'][0]['size'], 16_000_000)
+
+    def test_setup_envtest_gets_regular_files(self):
+        path = find(r'envtest-v[\d.]+-linux-\w+\.tar\.gz')
+        with tarfile.open(path) as archive:
+            members = [member for member in archive if not member.isdir()]
+            self.assertEqual({os.path.basename(member.name) for member in members}, {'kube-apiserver', 'etcd', 'kubectl'})
+            self.assertTrue(all(member.isreg() and member.mode == 0o755 for member in members))
+        with open(path, 'rb') as f, open(os.path.join(FOLDER, 'envtest-releases.yaml')) as index:
+            self.assertIn(hashlib.sha512(f.read()).hexdigest(), index.read())
 
     def test_the_sbom_names_every_library_with_a_licence(self):
         with open(find(r'.*\.spdx\.json')) as f:
