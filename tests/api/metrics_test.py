@@ -143,6 +143,22 @@ def webhook(server, hooks):
     assert code >= 400, body
 
 
+def declared():
+    """{family: (type, meaning, labels)} of all that the source declares: one without series is not in an answer."""
+    root = os.path.join(os.path.dirname(PAGE), "..", "src")
+    text = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+    call = re.compile(r"\b(counters|gauges|histograms)\(\s*\"(\w+)\",\s*" + text + r"(?:,\s*[\w()]+)?(?:,\s*\{([^}]*)\})?\s*\)")
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if not name.endswith(".cc") or name.endswith("_test.cc"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                for kind, family, meaning, labels in call.findall(file.read()):
+                    found[family] = (kind.removesuffix("s"), "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', meaning)), re.findall(r'"(\w+)"', labels))
+    return found
+
+
 def page_of(families, labels):
     rows = []
     for name, (kind, meaning) in sorted(families.items()):
@@ -151,7 +167,7 @@ def page_of(families, labels):
     others = [row for row in rows if not row.startswith("| `holdfast_")]
     head = "| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
     return ("# Metrics\n\n`GET /metrics` answers in Prometheus' text format to users who may `get` that path. `tests/api/metrics_test.py`\n"
-            "writes this page from the answer of a server under load and checks it.\n\n"
+            "writes this page from the answer of a server under load, and from the source for what that load does not count, and checks it.\n\n"
             "## Named as in kube-apiserver\n\nLabels, types and buckets are those of kube-apiserver v1.36, so its dashboards, recording rules and\n"
             "alerts work unchanged. Metrics of the Go runtime (`go_*`) do not exist.\n\n" + head + "\n".join(others) +
             "\n\n## Holdfast's own\n\n" + head + "\n".join(own) + "\n")
@@ -207,6 +223,13 @@ def main():
         for name in families:
             have = series.get(name) or series.get(name + "_bucket")
             labels[name] = [label for label in have[0][0] if label != "le"]
+        known = declared()
+        check("the source declares what it can count", len(known) > 60)
+        for name, (kind, meaning, names) in known.items():
+            if name in families:
+                check(f"{name} is as declared in the source: {families[name]} {labels[name]}", (kind, meaning, names) == (*families[name], labels[name]))
+            else:
+                families[name], labels[name] = (kind, meaning), names
         page = page_of(families, labels)
         if "--write" in sys.argv:
             with open(PAGE, "w", encoding="utf-8") as file:
