@@ -171,6 +171,17 @@ class Texts(unittest.TestCase):
                 for key in keys:
                     self.assertIn(f"`{key}`", thing.description, what)
 
+    def test_lists_and_maps_that_apply_replaces_say_so(self):
+        # Those of discovery, options, tables and reviews, which nobody applies.
+        unapplied = re.compile(r"meta/v1\.(API|\w+Options|Status|Table|FieldSelector)|\.Conversion(Request|Response)|\.PodExecOptions|\.managedFields$")
+        stated = 0
+        for what, thing in DESCRIBED:
+            if "Atomic" not in (getattr(thing, "list_kind", None), getattr(thing, "map_kind", None)) or unapplied.search(what) or re.search(r"^Not allowed|drops it|in base64", thing.description):
+                continue
+            stated += 1
+            self.assertRegex(thing.description, "Replaced as a whole|Apply (?:replaces|treats) (?:it|the map)", what)
+        self.assertGreater(stated, 200)
+
     def test_deprecated_fields_name_a_replacement(self):
         for what, thing in DESCRIBED:
             if re.search(r"[Dd]eprecated|[Nn]o longer (?:used|set|supported)", thing.description) and "deprecated`" not in thing.description:
