@@ -593,15 +593,26 @@ def load_report(path):
     return json.loads(path.read_text()) if path.exists() else {"sections": {}}
 
 
+def provenance(options):
+    """What a section was measured with: recorded with each, since sections can be measured at different times."""
+    peer = pathlib.Path(options.peer) if options.peer else None
+    command = "./dev bench report " + " ".join(argument for argument in sys.argv[1:] if not argument.startswith("--peer") and argument != options.peer)
+    return {"holdfast": output_of("git", "describe", "--always", "--dirty"), "kube-apiserver": output_of(peer / "kube-apiserver", "--version") if peer else "",
+            "etcd": output_of(peer / "etcd", "--version").split("\n")[0] if peer else "", "command": command.strip(), **machine()}
+
+
 def run_section(run, name, profile):
     recorded = run.report["sections"].get(name, {})
     # Without a peer, keep its recorded figures.
     kept = [] if run.options.peer else [row for row in recorded.get("rows", []) if row["server"] != "holdfast"]
     run.section = name
     begin = time.monotonic()
-    entry = run.report["sections"][name] = {"profile": profile, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "rows": []}
+    entry = run.report["sections"][name] = {"profile": profile, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                                            "provenance": provenance(run.options), "rows": []}
     if kept:
         entry["peer_date"] = recorded.get("peer_date", recorded["date"])
+        for key in ("kube-apiserver", "etcd"):
+            entry["provenance"][key] = recorded.get("provenance", {}).get(key, "")
     run.log(f"{name}: {SECTIONS[name].__doc__}")
     try:
         SECTIONS[name](run)
@@ -646,11 +657,6 @@ def main():
         (ROOT / ".cache").mkdir(exist_ok=True)
         work = pathlib.Path(tempfile.mkdtemp(prefix="bench-report-", dir=ROOT / ".cache"))
         run = Run(options, SIZES[options.profile], work, report)
-        report["machine"] = machine()
-        report["versions"] = {"holdfast": output_of("git", "describe", "--always", "--dirty"), "kube-apiserver": output_of(pathlib.Path(options.peer) / "kube-apiserver", "--version") if options.peer else report.get("versions", {}).get("kube-apiserver", "")}
-        if options.peer:
-            report["versions"]["etcd"] = output_of(pathlib.Path(options.peer) / "etcd", "--version").split("\n")[0]
-        report["command"] = "./dev bench report " + " ".join(argument for argument in sys.argv[1:] if not argument.startswith("--peer") and argument != options.peer)
         wanted = options.only.split(",") if options.only else list(SECTIONS)
         if options.profile in EXPECTED:
             run.log(f"{options.profile} size: {', '.join(wanted)}: about {sum(EXPECTED[options.profile][name] for name in wanted):.0f} minutes on a quiet machine")
@@ -663,6 +669,8 @@ def main():
                     continue
                 run_section(run, name, options.profile)
                 raw.write_text(json.dumps(report, indent=1) + "\n")
+                with (options.out / "benchmarks/history.jsonl").open("a") as history:
+                    history.write(json.dumps(report_page.summary(report, name)) + "\n")
         finally:
             shutil.rmtree(work, ignore_errors=True)
     report_page.write(report, options.out)

@@ -1,5 +1,10 @@
 """Writes docs/benchmarks.md from the figures of bench/report.py."""
+import functools
+import json
 import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 ORDER = ["kube-apiserver", "holdfast", "holdfast on etcd"]
 NAMES = {"kube-apiserver": "kube-apiserver", "holdfast": "Holdfast", "holdfast on etcd": "Holdfast on etcd"}
@@ -104,7 +109,7 @@ class Section:
         text = f"_Measured {self.entry.get('date', '?')} ({self.entry.get('profile', '?')} size, {self.entry.get('seconds', 0):,} s"
         if "peer_date" in self.entry:
             text += f"; kube-apiserver recorded {self.entry['peer_date']}"
-        text += ")._"
+        text += f"), Holdfast {self.entry.get('provenance', {}).get('holdfast') or 'of an unknown commit'}._"
         if "failed" in self.entry:
             text += f" **The section failed:** {self.entry['failed']}"
         return text
@@ -183,6 +188,67 @@ def targets(report):
                 lines.append([f"{count:,} policies that do not match: {title} of an update", f"{many / none - 1:+.1%}", "+5%", passed(many / none - 1, 0.05)])
                 return lines
     return lines
+
+
+# What the figures depend on; the rest of the repository can change without making them older than what they measure.
+MEASURED = ("src/core", "src/storage", "src/network", "src/kube", "src/serving", "src/programs/server", "src/programs/controllers", "catalog", "bench/release.profdata")
+
+
+@functools.cache
+def changed_since(commit):
+    """How many measured files have changed since a commit, or None where that cannot be told."""
+    if not commit or commit.endswith("-dirty"):
+        return None
+    done = subprocess.run(["git", "diff", "-M", "--name-status", commit, "HEAD"], capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode != 0:
+        return None
+    changes = [line.split("\t") for line in done.stdout.splitlines()]
+    # A file that only has another name measures the same.
+    return sum(kind != "R100" and names[-1].startswith(MEASURED) and not names[-1].endswith(("_test.cc", "_fuzz.cc", "_bench.cc")) for kind, *names in changes)
+
+
+def origin(report):
+    """Where the figures come from: one run, or several of different commits."""
+    of = {name: entry.get("provenance", {}) for name, entry in report["sections"].items()}
+    if not of:
+        return "_Not measured yet._"
+    describe = lambda made: (f"{made.get('processor', '?')}, {made.get('cores', '?')} cores, {made.get('memory_gb', '?')} GB, {made.get('system', '?')}, "  # noqa: E731
+                             f"Linux {made.get('kernel', '?')}; {made.get('kube-apiserver') or 'kube-apiserver: not measured'}; {made.get('etcd') or 'etcd: not measured'}")
+    runs = {}
+    for name, made in of.items():
+        runs.setdefault((made.get("holdfast", ""), made.get("command", ""), describe(made)), []).append(name)
+    lines = []
+    for (commit, command, machine), names in runs.items():
+        changed = changed_since(commit)
+        age = "it is not known what has changed since" if changed is None else f"{changed:,} measured files have changed since" if changed else "nothing measured has changed since"
+        lines.append([", ".join(names), f"`{command or '?'}`", commit or "?", age, machine])
+    text = table(["sections", "command", "commit of Holdfast", "", "machine and versions"], lines)
+    if len({made.get("holdfast", "") for made in of.values()}) > 1:
+        text = "**These sections were measured at different commits: do not compare figures of one with those of another.**\n\n" + text
+    if any(changed_since(made.get("holdfast", "")) != 0 for made in of.values()):
+        text += "\n\nSections with changed files are older than the code: they say what was true then."
+    return text
+
+
+def summary(report, name):
+    """One line of the history: the headline figures of a section, and the targets that it failed."""
+    entry = report["sections"][name]
+    rows = [{key: row[key] for key in ("what", "server", "shape", "mechanism", "objects", "cpu_us", "cpu_ms", "p99_us", "rss_mb", "ready_ms", "apply_cpu_us", "high_rss_mb", "ms_each", "kb_each", "failed")
+             if key in row} for row in entry["rows"]]
+    failed = [f"{title}: {measured} (limit {limit})" for title, measured, limit, verdict in targets({"sections": {name: entry}}) if "FAIL" in verdict]
+    return {"section": name, "date": entry["date"], "profile": entry["profile"], "provenance": entry.get("provenance", {}), "rows": rows, "failed_targets": failed}
+
+
+def earlier_failures(report, out):
+    """Targets that the recorded section passes and that its last earlier run failed."""
+    path = out / "benchmarks/history.jsonl"
+    runs = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = []
+    for name, entry in report["sections"].items():
+        before = [run for run in runs if run["section"] == name and run["date"] < entry.get("date", "") and run["profile"] == entry.get("profile")]
+        now = {line.rsplit(": ", 1)[0] for line in summary(report, name)["failed_targets"]} if before else set()
+        lines += [f"- {name}, {before[-1]['date']}: {line}" for line in (before[-1]["failed_targets"] if before else []) if line.rsplit(": ", 1)[0] not in now]
+    return "\n\nFailed by the run before the recorded one, and passed now:\n\n" + "\n".join(lines) if lines else ""
 
 
 def glance(report):
@@ -309,7 +375,6 @@ def write(report, out):
     notes = (pathlib.Path(__file__).parent / "report_notes.md").read_text()
     start, lists, gets, writes, watch, mixed, policies, crds, growth, memory = (
         Section(report, name) for name in ("start", "lists", "gets", "writes", "watch", "mixed", "policies", "crds", "growth", "memory"))
-    on, versions = report.get("machine", {}), report.get("versions", {})
     plot = lambda name, title: f"![{title}](benchmarks/{name}.svg)"  # noqa: E731
     list_columns = [("time", "seconds_each", lambda value: "" if value is None else time_text(value * 1e6)), ("CPU of the server", "cpu_ms", milliseconds),
                     ("CPU of etcd", "etcd_cpu_us", time_text), ("p50 of a request", "p50_us", time_text), ("p99", "p99_us", time_text), ("peak memory", "peak_mb", mb),
@@ -327,9 +392,9 @@ machine, under the same load over TLS and HTTP/2.
 ./dev bench report --only lists,watch  # some sections
 ```
 
-This run: `{report.get('command', '').strip()}` on {on.get('processor', '?')}, {on.get('cores', '?')} cores, {on.get('memory_gb', '?')} GB, {on.get('system', '')}, Linux {on.get('kernel', '')}.
-Holdfast {versions.get('holdfast', '?')}; {versions.get('kube-apiserver') or 'kube-apiserver: not measured'}; {versions.get('etcd') or 'etcd: not measured'}.
-Raw figures: [benchmarks/report.json](benchmarks/report.json).
+{origin(report)}
+
+Raw figures: [benchmarks/report.json](benchmarks/report.json); those of earlier runs: [benchmarks/history.jsonl](benchmarks/history.jsonl).
 
 Absolute figures vary with the machine: compare within one run. CPU is that of the API server process; Holdfast's includes its
 store, and the additional CPU of etcd is a separate column. “Ratio” is the factor by which Holdfast needs less than
@@ -341,7 +406,7 @@ kube-apiserver. Both servers write to disk (fsync) before they respond.
 
 ## Targets
 
-{table(["target", "measured", "limit", ""], targets(report))}
+{table(["target", "measured", "limit", ""], targets(report))}{earlier_failures(report, out)}
 
 ## Where Holdfast is not ahead, or far from what the machine could do
 

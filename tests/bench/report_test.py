@@ -31,5 +31,31 @@ with tempfile.TemporaryDirectory() as folder:
     check(watch["20 watchers, JSON"]["operations"] == 100, "each of 20 watchers saw each of 5 events")
     lists = {row["what"]: row for row in report["sections"]["lists"]["rows"]}
     check(lists["JSON drop"]["mb_each"] < lists["JSON"]["mb_each"] > lists["JSON gzip"]["mb_each"], "a list without managedFields, or compressed, is smaller")
+    history = [json.loads(line) for line in (out / "benchmarks/history.jsonl").read_text().splitlines()]
+    check([line["section"] for line in history] == SECTIONS and all(line["rows"] for line in history), "each section of a run is a line of the history")
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False, cwd=ROOT).stdout.strip()
+    check(all(report["sections"][name]["provenance"]["holdfast"] == commit for name in SECTIONS) and f"| {commit or '?'} |" in page, "each section carries the commit that it measured")
+    check("different commits" not in page, "sections of one commit may be compared")
     check(recorded in report["sections"]["gets"]["rows"] and "kube-apiserver recorded long ago" in page, "recorded figures of kube-apiserver are kept")
+
+# Figures of several commits, and a target that passes now and failed before.
+sys.path.insert(0, str(ROOT / "bench"))
+import report_page  # noqa: E402
+
+with tempfile.TemporaryDirectory() as folder:
+    out = pathlib.Path(folder)
+    (out / "benchmarks").mkdir()
+
+    def definitions(milliseconds, date, commit):
+        row = {"what": "all", "server": "holdfast", "count": 2000, "ms_each": milliseconds, "kb_each": 30.0}
+        return {"date": date, "profile": "full", "provenance": {"holdfast": commit}, "rows": [row]}
+    report_page.changed_since = {"first": 7, "second": 0}.get
+    sections = {"crds": definitions(8.0, "2026-01-01", "first")}
+    (out / "benchmarks/history.jsonl").write_text(json.dumps(report_page.summary({"sections": sections}, "crds")) + "\n")
+    sections = {"crds": definitions(1.0, "2026-01-02", "second"), "gets": {"date": "2026-01-01", "profile": "full", "provenance": {"holdfast": "first"}, "rows": []}}
+    report_page.write({"sections": sections}, out)
+    page = (out / "benchmarks.md").read_text()
+    check("different commits" in page, "a page of several commits says so")
+    check("7 measured files have changed since" in page and "nothing measured has changed since" in page, "sections that are older than the code are marked")
+    check("- crds, 2026-01-01: 2,000 definitions: time for 2,000: 16.0 s (limit 10 s)" in page, "a target that failed before is not silently replaced")
 finish()
