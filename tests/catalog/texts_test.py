@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from catalog import FOLDER, closed_set, load, members_of, struct_of
+from catalog import FOLDER, closed_set, element_of, load, struct_of
 
 PACKAGES, TYPES, _, DESCRIBED = load()
 SOURCES = FOLDER.parent / "src"
@@ -156,6 +156,22 @@ class Texts(unittest.TestCase):
             self.assertEqual("One of `" in thing.description, values is not None, f"{what}: {thing.description}")
             if values is not None and getattr(thing, "enum", None):
                 self.assertLessEqual(set(values), set(thing.enum), what)  # behaviour_test.py asks the server.
+
+    def test_values_are_listed_in_the_order_of_their_type(self):
+        # A reader takes the first value for the first meaning that the text gives.
+        compared = 0
+        for what, thing in DESCRIBED:
+            if not hasattr(thing, "omit_empty"):
+                continue
+            name = element_of(thing.type)
+            named = TYPES.get(name if "." in name else f"{TYPES[what.rsplit('.', 1)[0]].package.name}.{name}")
+            order = re.findall(r"`([^`]*)`", named.description) if named is not None and named.keyword == "string" else []
+            for listed in re.findall(r"(?:`[^`]*`(?:, | or | and )?){2,}", thing.description):
+                values = re.findall(r"`([^`]*)`", listed)
+                if set(values) <= set(order):
+                    compared += 1
+                    self.assertEqual(values, sorted(values, key=order.index), what)
+        self.assertGreater(compared, 60)
 
     def test_declared_defaults_are_stated(self):
         for what, thing in DESCRIBED:
