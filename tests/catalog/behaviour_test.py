@@ -5,7 +5,10 @@ Each object of objects.yaml is created (as a dry run) as it is, and with one fie
 - a field with a stated default ("Default 1.") that the object leaves out has that value in the response;
 - a field with a closed set ("One of `A` or `B`.") takes each of these values, and no other one;
 - a limit ("at most 8", "from 1 to 30") is accepted, and what is just beyond is not;
-- a field that is "Required." cannot be left out, and one that "Cannot be changed." cannot.
+- a field that is "Required." cannot be left out, and one that "Cannot be changed." cannot; others can be changed;
+- a field that "Excludes `a`." is refused together with it;
+- a field that this server drops is not returned, and all others are;
+- where the server warns that a field or value is deprecated, the description says so.
 Every description of these forms must be among them, or in one of the lists below with the reason why it is not."""
 import base64
 import copy
@@ -33,6 +36,17 @@ EXEMPT = {
     "limit core/v1.PodCertificateProjection.maxExpirationSeconds": "the server drops these volumes",
     "limit meta/v1.Condition.type": "each part has a limit of its own",
     "fixed core/v1.PodStatus.qosClass": "a status is written through another path",
+    "dropped core/v1.NodeStatus.config": "a status is written through another path",
+    "dropped core/v1.VolumeMountStatus.volumeStatus": "a status is written through another path",
+    "dropped authorization/v1.SelfSubjectRulesReviewSpec.namespace": "the response has no spec",
+    "excludes authorization/v1.SubjectAccessReviewStatus.denied allowed": "the server writes both",
+    "excludes core/v1.ClusterTrustBundleProjection.name labelSelector": "the server drops these volumes",
+    "excludes core/v1.ClusterTrustBundleProjection.name signerName": "the server drops these volumes",
+    "excludes core/v1.ClusterTrustBundleProjection.signerName name": "the server drops these volumes",
+    "excludes core/v1.PodLogOptions.sinceSeconds sinceTime": "a query parameter of a request to kubelets",
+    "excludes core/v1.PodLogOptions.sinceTime sinceSeconds": "a query parameter of a request to kubelets",
+    "excludes core/v1.PodSpec.hostUsers volumeDevices": "a field of the containers",
+    "excludes meta/v1.DeleteOptions.propagationPolicy orphanDependents": "the body of another request",
 }
 # The names that errors use for some fields: those of Kubernetes' internal types, or of the wrong field, as in Kubernetes.
 INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookConversion.clientConfig": "webhookClientConfig",
@@ -43,14 +57,23 @@ INTERNAL_NAMES = {"events/v1.Event.note": "message", "apiextensions/v1.WebhookCo
 class Place:
     """A field at one place of an object: what it holds, and how to change it."""
 
-    def __init__(self, struct, field, path, keys):
+    def __init__(self, struct, field, path, keys, around=()):
         self.parent = path.rpartition(".")[0]
+        self.texts = (*around, field.description)  # Its own, and those of the structs and fields that it is in.
         self.what, self.field, self.path, self.keys = f"{struct.full}.{field.name}", field, path, keys
 
     def inside(self, value):
         for key in self.keys:
             value = value[key] if isinstance(value, list) else (value or {}).get(key) if isinstance(value, dict) else None
         return value if isinstance(value, dict) else {}
+
+    def is_in(self, value):
+        """Whether what contains the field exists."""
+        for key in self.keys:
+            if isinstance(value, list) and key >= len(value) or not isinstance(value, list) and key not in value:
+                return False
+            value = value[key]
+        return True
 
     def get(self, value):
         return self.inside(value).get(self.field.name)
@@ -65,12 +88,14 @@ class Place:
         return body
 
 
-def places(struct, value, path="", keys=()):
+def places(struct, value, path="", keys=(), around=()):
     """All fields, set or not, of the structs that the value has."""
+    around = (*around, *(one.description for one in chain_of(struct)))
     for field in members_of(TYPES, struct):
         here = f"{path}.{field.name}".lstrip(".")
         owner = next(one for one in chain_of(struct) if field in one.fields)
-        yield Place(owner, field, here, keys)
+        place = Place(owner, field, here, keys, around)
+        yield place
         inner = value.get(field.name)
         inside = struct_of(TYPES, owner.package, field.type)
         if inside is None or inside.shape != "Struct":
@@ -78,13 +103,13 @@ def places(struct, value, path="", keys=()):
         if isinstance(inner, dict) and field.type.startswith("map["):
             for key, item in inner.items():
                 if isinstance(item, dict):
-                    yield from places(inside, item, f"{here}[{key}]", (*keys, field.name, key))
+                    yield from places(inside, item, f"{here}[{key}]", (*keys, field.name, key), place.texts)
         elif isinstance(inner, dict):
-            yield from places(inside, inner, here, (*keys, field.name))
+            yield from places(inside, inner, here, (*keys, field.name), place.texts)
         elif isinstance(inner, list):
             for i, item in enumerate(inner):
                 if isinstance(item, dict):
-                    yield from places(inside, item, f"{here}[{i}]", (*keys, field.name, i))
+                    yield from places(inside, item, f"{here}[{i}]", (*keys, field.name, i), place.texts)
 
 
 def chain_of(struct):
@@ -103,7 +128,9 @@ class Case:
         self.name = f"{struct.name} {body['metadata'].get('name', '')}"
 
     def send(self, body):
-        code, _, data = self.server.request(self.method, self.path + "?dryRun=All", json.dumps(body))
+        code, headers, data = self.server.request(self.method, self.path + "?dryRun=All", json.dumps(body))
+        # What the last response warned about: 299 - "TEXT".
+        self.deprecated = {json.loads(text[len("299 - "):]) for text in headers.get_all("Warning", ()) if re.search(r"deprecated|non-functional", text)}
         return code, json.loads(data)
 
     def problems(self, place, value):
@@ -164,6 +191,17 @@ def cases(server):
     yield Case(server, TYPES["autoscaling/v1.Scale"], scale, "PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale")
 
 
+def sample_values():
+    """A value of each field that objects.yaml has."""
+    found = {}
+    for body in yaml.safe_load_all(OBJECTS.read_text()):
+        package = next(package for group, version, package in ORDER if f"{group}/{version}".lstrip("/") == body["apiVersion"])
+        for place in places(TYPES[f"{package.name}.{body['kind']}"], body):
+            if (value := place.get(body)) not in (None, [], {}):
+                found[place.what] = value
+    return found
+
+
 def limits_of(field):
     """[(value that is allowed, value that is not)] for the limits that the description names."""
     text, kind = field.description, field.type
@@ -197,6 +235,12 @@ def is_fixed(what, field):
     return re.search(r"(?:\. C|^C|; c)annot be changed\.", field.description) is not None and not what.startswith("meta/")
 
 
+def excluded_by(field):
+    """The fields named in "Excludes `a` and `b`."."""
+    found = re.search(r"\b[Ee]xcludes ((?:`[\w-]+`(?:, | and )?)+)[.;]", field.description)
+    return [] if found is None else re.findall(r"`([\w-]+)`", found[1])
+
+
 def default_agrees(stated, got):
     if got is None:
         return stated in ("0", "false", '""', "")
@@ -204,11 +248,47 @@ def default_agrees(stated, got):
     return shown == stated
 
 
-def examine(case, seen):
+def examine_excluded(case, place, samples, seen):
+    """Both fields together are refused for a reason that neither has alone."""
+    for other in excluded_by(place.field):
+        name, what = f"{place.what} {other}", f"{place.what.rpartition('.')[0]}.{other}"
+        field = next((one for one in TYPES[what.rpartition(".")[0]].fields if one.name == other), None)
+        if field is None or (field.type != "bool" and what not in samples) or is_good(seen["excludes"], name):
+            continue
+        second = Place(TYPES[what.rpartition(".")[0]], field, f"{place.parent}.{other}".lstrip("."), place.keys)
+        both = case.send(second.changed(case.body, samples.get(what, True)))
+        alone = case.send(second.changed(place.changed(case.body, None), samples.get(what, True)))
+        messages = [{cause["message"] for cause in answer.get("details", {}).get("causes", [])} if code >= 300 else set() for code, answer in (both, alone)]
+        seen["excludes"][name] = [(bool(messages[0] - messages[1]), f"{case.name}: {place.path} with {other}: {both[0]}, without: {alone[0]} {messages[1]}")]
+
+
+def examine_kept(case, answer, seen):
+    """Fields that the request sets and the response lacks."""
+    for place in places(case.struct, case.body):
+        value = place.get(case.body)
+        if case.method != "POST" or value in (None, "", 0, False, [], {}) or not place.is_in(answer):
+            continue
+        dropped, stated = place.get(answer) is None, re.search(r"server drops|dropped from new|never returned", " ".join(place.texts)) is not None
+        seen["dropped"].setdefault(place.what, []).append((dropped == stated, f"{case.name}: {place.path} is {'dropped' if dropped else 'kept'}"))
+
+
+def examine_deprecated(case, answer, seen):
+    for text in case.deprecated:
+        path = re.match(r"([\w.\[\]]+)(?::| is) ", text)
+        for place in places(case.struct, answer) if path else ():
+            if place.path == path[1]:
+                said = re.search(r"[Dd]eprecated|[Nn]o longer", place.field.description) is not None
+                seen["deprecated"][place.what] = [(said, f"{case.name}: {text}")]
+
+
+def examine(case, samples, seen):
     code, answer = case.send(case.body)
     check(code in (200, 201), f"{case.name} is accepted: {answer.get('message')}")
     if code not in (200, 201):
         return
+    always = set(case.deprecated)
+    examine_deprecated(case, answer, seen)
+    examine_kept(case, answer, seen)
     for place in places(case.struct, answer):
         default, got = stated_default(place.field.description), place.get(answer)
         # The Jobs of a CronJob get their defaults when they are created.
@@ -221,7 +301,12 @@ def examine(case, seen):
         if values is not None and not is_good(seen["values"], place.what):
             bogus = case.problems(place, "Bogus")
             listed = [re.findall(r'"([^"]*)"', message.split("supported values:")[1]) for message in bogus if "supported values:" in message]
-            wrong = [f"takes {one!r} not" for one in values if bogus and bogus <= case.problems(place, one)]
+            wrong = []
+            for one in values:
+                if bogus and bogus <= case.problems(place, one):
+                    wrong.append(f"takes {one!r} not")
+                elif case.deprecated - always and "eprecated" not in text:
+                    wrong.append(f"warns about {one!r}: {case.deprecated}")
             if not bogus:
                 wrong.append("takes any value")
             if listed and set(listed[0]) - {""} != set(values) - {""}:
@@ -237,8 +322,17 @@ def examine(case, seen):
                 good, bad = case.problems(place, allowed), case.problems(place, beyond)
                 shown = f"{str(allowed)[:30]} {sorted(good)!r:.150}, {str(beyond)[:30]} {sorted(bad)!r:.150}"
                 seen["limit"].setdefault(place.what, []).append((bool(bad - good), f"{case.name}: {place.path}: {shown}"))
+        if value is not None and excluded_by(place.field):
+            examine_excluded(case, place, samples, seen)
         if value is not None and is_required(place.field) and place.what not in seen["required"]:
             seen["required"][place.what] = [(bool(case.problems(place, None)), f"{case.name}: {place.path} may be left out")]
+
+
+def is_simple(value):
+    """Whether it is a value of a field without fields."""
+    if isinstance(value, (list, dict)):
+        return bool(value) and all(isinstance(one, (str, int)) for one in (value if isinstance(value, list) else value.values()))
+    return isinstance(value, (str, int)) and value != ""
 
 
 def another(value, values=None):
@@ -273,6 +367,11 @@ def examine_fixed(case, live, seen):
             # A change of some is ignored.
             kept = code in (403, 422) or place.get(case.server.json("GET", stored.path)) == value
             seen["fixed"][place.what] = [(same == 200 and kept, f"{case.name}: {place.path} {value!r:.200}: {same}, {new!r:.200}: {code}")]
+        elif is_simple(value) and not re.search(r"can(?:not|) be (?:changed|removed|unset|replaced)|cannot be set|can grow|[Oo]nly", " ".join(place.texts), re.I) \
+                and re.match(r"(?!metadata|status|apiVersion|kind)", place.path) and place.what not in seen["changeable"]:
+            problems = stored.problems(place, another(value, closed_set(text)))
+            fixed = [one for one in problems if re.search(r"immutable|cannot be changed|may not be changed|updates to", one)]
+            seen["changeable"][place.what] = [(not fixed, f"{case.name}: {place.path}: {fixed}")]
 
 
 def is_good(seen, what):
@@ -306,11 +405,11 @@ def examine_query(server, seen):
 
 
 def main():
-    seen = {"default": {}, "values": {}, "limit": {}, "required": {}, "fixed": {}}
+    seen = {kind: {} for kind in ("default", "values", "limit", "required", "fixed", "changeable", "excludes", "dropped", "deprecated")}
     with Server(sys.argv[1], flags=["--runtime-config=admissionregistration.k8s.io/v1beta1=true"]) as server:
-        new = []
+        new, samples = [], sample_values()
         for case in cases(server):
-            examine(case, seen)
+            examine(case, samples, seen)
             if case.method == "POST" and "Review" not in case.struct.name and case.struct.name != "TokenRequest":
                 new.append(case)
         examine_query(server, seen)
@@ -331,6 +430,12 @@ def main():
                                  ("limit", limits_of(thing) or None), ("required", is_required(thing)), ("fixed", is_fixed(what, thing))):
                 if stated and what not in seen[kind]:
                     check(f"{kind} {what}" in EXEMPT, f"{kind} of {what} is examined")
+            for other in excluded_by(thing):
+                name = f"{what} {other}"
+                back = f"{what.rpartition('.')[0]}.{other} {thing.name}"
+                check(name in seen["excludes"] or back in seen["excludes"] or f"excludes {name}" in EXEMPT, f"that {name} exclude each other is examined")
+            if re.search(r"this server drops it|dropped from new objects", thing.description):
+                check(what in seen["dropped"] or f"dropped {what}" in EXEMPT, f"that {what} is dropped is examined")
     print({kind: len(found) for kind, found in seen.items()})
     finish()
 
