@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "api"))
 from catalog import load, members_of  # noqa: E402
-from serve import Server  # noqa: E402
+from serve import Server, wait_until  # noqa: E402
 
 HOLDFAST = sys.argv.pop(1)
 PACKAGES, TYPES, ORDER, _ = load()
@@ -75,6 +75,29 @@ class Served(unittest.TestCase):
         self.assertIn("Holdfast gate", self.schemas()["v2"][metadata]["properties"]["options"]["description"])
         with Server(HOLDFAST, flags=[GATED]) as server:
             self.assertNotIn("options", server.json("GET", "/openapi/v2")["definitions"][metadata]["properties"])
+
+    def test_custom_resources_are_described_in_the_words_of_their_authors(self):
+        spec, size = "What  it is\nmade of. Default 7. ", "\tIn `cm`.\n\nMore: \u00e4"
+        self.server.json("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"}, "versions": [{
+                "name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                    "type": "object", "description": "A widget.", "properties": {"spec": {
+                        "type": "object", "description": spec, "properties": {"size": {"type": "integer", "description": size}, "plain": {"type": "string"}}}}}}}]}}, 201)
+        wait_until("widgets are in OpenAPI", lambda: "apis/example.com/v1" in self.server.json("GET", "/openapi/v3")["paths"])
+        wait_until("widgets are in OpenAPI v2", lambda: "com.example.v1.Widget" in self.server.json("GET", "/openapi/v2")["definitions"])
+        for schema in (self.server.json("GET", "/openapi/v3/apis/example.com/v1")["components"]["schemas"]["com.example.v1.Widget"],
+                       self.server.json("GET", "/openapi/v2")["definitions"]["com.example.v1.Widget"]):
+            self.assertEqual(schema["description"], "A widget.")
+            described = schema["properties"]["spec"]
+            self.assertEqual(described["description"], spec)
+            self.assertEqual(described["properties"]["size"]["description"], size)
+            self.assertNotIn("description", described["properties"]["plain"])
+            # Kubernetes' conformance test looks for these words.
+            self.assertIn("Standard object's metadata", schema["properties"]["metadata"]["description"])
+        self.server.json("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com")
+        wait_until("widgets are not in OpenAPI any more", lambda: "apis/example.com/v1" not in self.server.json("GET", "/openapi/v3")["paths"])
+        wait_until("widgets are gone", lambda: "com.example.v1.Widget" not in self.server.json("GET", "/openapi/v2")["definitions"])
 
     def test_documents_are_smaller_than_those_of_kubernetes(self):
         for path in self.server.json("GET", "/openapi/v3")["paths"]:
