@@ -944,6 +944,7 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
       std::make_unique<BootstrapObjects>(*api, *store, *loops, std::move(first), options.etcd_servers.empty());
   push_closing("bootstrap objects", bootstrap_objects);
   block_on(loops->at(0), bootstrap_objects->make());
+  block_on(loops->at(0), api->permissions_in_effect(loops->at(0)));  // Before the server says that it is ready.
   bootstrap_objects->start();
   start_own_endpoints();
 

@@ -40,6 +40,20 @@ auth::Decision RbacAuthorizer::authorize(const auth::Attributes& attributes) con
 
 void RbacAuthorizer::tick() const { (void)index(); }
 
+Task<void> RbacAuthorizer::catch_up(Executor& executor) const {
+  const resource::Registry::SnapshotRef served = registry_.snapshot();
+  for (const std::string_view plural : kPlurals) {
+    const resource::Served* resource = served->find(kGroup, "v1", plural);
+    // If the store cannot be read, the cache follows when it can, and the index with it.
+    if (resource != nullptr && resource->storage != nullptr) {
+      (void)co_await resource->storage->cache().consistent(executor);
+    }
+  }
+  co_await resume_on(background_);
+  refresh(Where::Here);
+  co_await resume_on(executor);
+}
+
 std::optional<RbacAuthorizer::Snapshots> RbacAuthorizer::snapshots() const {
   const resource::Registry::SnapshotRef served = registry_.snapshot();
   Snapshots now;

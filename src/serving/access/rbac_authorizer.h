@@ -34,6 +34,8 @@ class RbacAuthorizer final : public auth::Authorizer {
   std::shared_ptr<const rbac::Index> index() const;
   // Follows the caches even if nothing is authorized for some time. Call about every 100 ms.
   void tick() const;
+  // Waits until decisions take every role and binding into account that has been stored by now.
+  Task<void> catch_up(Executor& executor) const;
   // Call once, before the caches are closed.
   Task<void> close(Executor& executor) { return tasks_.close(executor); }
 

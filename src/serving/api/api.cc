@@ -360,6 +360,10 @@ Task<void> Api::close(Executor& executor) {
 Task<Result<Unit>> Api::repair_services(net::EventLoop& loop) { return state_->pools.repair(loop); }
 
 const resource::Registry& Api::registry() const { return state_->registry; }
+Task<void> Api::permissions_in_effect(Executor& executor) {
+  if (state_->rbac != nullptr) co_await state_->rbac->catch_up(executor);
+}
+
 const auth::Authorizer& Api::authorizer() const { return state_->authorizer; }
 
 cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {

@@ -84,6 +84,8 @@ class Api {
   void start();
   // Whether every cache has been populated.
   bool ready() const;
+  // Waits until everything that has been stored by now about who may do what is in effect.
+  Task<void> permissions_in_effect(Executor& executor);
   // Ends watches and caches. Call once, after the last call to handle().
   Task<void> close(Executor& executor);
 

@@ -125,5 +125,19 @@ TEST_F(RbacAuthorizerTest, LargeChangesAreReadInTheBackground) {
   EXPECT_TRUE(may("list"));
 }
 
+TEST_F(RbacAuthorizerTest, CatchingUpWaitsForLargeChangesToo) {
+  access::RbacAuthorizer waiting{server_.api().registry(), server_.loop(), server_.loop(), read_};
+  const auto may_watch = [&] {
+    static const auth::UserInfo ann{.name = "ann"};
+    return waiting.authorize({&ann, "watch", {.resource = "pods", .ns = "default"}}).allowed();
+  };
+  made(kRoles, role("r0", "get", 10));
+  EXPECT_FALSE(may_watch());
+  ASSERT_EQ(server_.call("PUT", std::string(kRoles) + "/r0", role("r0", "watch", 20'000)).status, 200);
+  block_on(server_.loop(), waiting.catch_up(server_.loop()));
+  EXPECT_TRUE(may_watch());
+  block_on(server_.loop(), waiting.close(server_.loop()));
+}
+
 }  // namespace
 }  // namespace holdfast::api
