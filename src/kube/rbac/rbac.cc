@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include <unordered_set>
 
 #include "base/api_error.h"
+#include "base/error_budget.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -38,8 +40,12 @@ struct Held {
       : verbs(rule.verbs.begin(), rule.verbs.end()),
         groups(rule.groups.begin(), rule.groups.end()),
         resources(rule.resources.begin(), rule.resources.end()),
-        names(rule.names.begin(), rule.names.end()),
-        paths(rule.paths) {}
+        names(rule.names.begin(), rule.names.end()) {
+    for (const std::string& path : rule.paths) {
+      paths.insert(path);
+      if (path.ends_with('*')) patterns.push_back(path);
+    }
+  }
 
   bool has_verb(std::string_view verb) const { return verbs.contains("*") || verbs.contains(verb); }
   bool has_group(std::string_view group) const { return groups.contains("*") || groups.contains(group); }
@@ -49,10 +55,37 @@ struct Held {
     return slash != std::string_view::npos && resources.contains("*" + std::string(resource.substr(slash)));
   }
   bool has_name(std::string_view name) const { return names.empty() || names.contains(name); }
-  bool has_path(std::string_view path) const { return names.empty() && path_matches(paths, path); }
+  bool has_path(std::string_view path) const {
+    return names.empty() && (paths.contains(path) || path_matches(patterns, path));
+  }
+  // Whether it covers any rule about resources, or about paths.
+  bool has_all_resources() const {
+    return names.empty() && verbs.contains("*") && groups.contains("*") && resources.contains("*");
+  }
+  bool has_all_paths() const { return names.empty() && verbs.contains("*") && paths.contains("*"); }
 
-  Texts verbs, groups, resources, names;
-  const std::vector<std::string>& paths;
+  Texts verbs, groups, resources, names, paths;
+  std::vector<std::string> patterns;
+};
+
+// What comparing rules may still cost; see kCoverageSteps.
+class Steps {
+ public:
+  // Looking for a text takes about as long as this many steps from one combination to the next.
+  static constexpr size_t kLookup = 8;
+
+  // Whether there are that many left.
+  bool take(size_t count) {
+    if (count > left_) {
+      left_ = 0;
+      return false;
+    }
+    left_ -= count;
+    return true;
+  }
+
+ private:
+  size_t left_ = kCoverageSteps;
 };
 
 // The values in one column of a rule (its verbs, its groups, ...), grouped into classes: values of one class are
@@ -61,11 +94,11 @@ struct Held {
 class Classes {
  public:
   template <class Has>
-  Classes(const std::vector<std::string>& texts, const std::vector<Held>& held, Has&& has) {
+  Classes(const std::vector<std::string>& texts, const std::vector<const Held*>& held, Has&& has) {
     std::map<std::vector<bool>, size_t> known;
     for (const std::string& text : texts) {
       std::vector<bool> holders(held.size());
-      for (size_t i = 0; i < held.size(); ++i) holders[i] = has(held[i], text);
+      for (size_t i = 0; i < held.size(); ++i) holders[i] = has(*held[i], text);
       const auto [at, fresh] = known.try_emplace(std::move(holders), holders_.size());
       if (fresh) holders_.push_back(at->first);
       class_of_.push_back(at->second);
@@ -73,9 +106,9 @@ class Classes {
   }
   // For an empty column: one class, covered by every held rule for which `fits` is true.
   template <class Fits>
-  Classes(const std::vector<Held>& held, Fits&& fits) : class_of_{0} {
+  Classes(const std::vector<const Held*>& held, Fits&& fits) : class_of_{0} {
     holders_.emplace_back(held.size());
-    for (size_t i = 0; i < held.size(); ++i) holders_[0][i] = fits(held[i]);
+    for (size_t i = 0; i < held.size(); ++i) holders_[0][i] = fits(*held[i]);
   }
 
   size_t count() const { return holders_.size(); }
@@ -95,7 +128,7 @@ class Classes {
 // values that is not, until it returns false. Works on classes because a role of a few kilobytes has millions of
 // combinations of values.
 template <size_t columns, class Visit>
-bool covers_product(const std::array<const Classes*, columns>& classes, size_t rules, Visit&& visit) {
+bool covers_product(const std::array<const Classes*, columns>& classes, size_t rules, Steps& steps, Visit&& visit) {
   for (const Classes* column : classes) {
     if (column->texts() == 0) return true;
   }
@@ -108,6 +141,7 @@ bool covers_product(const std::array<const Classes*, columns>& classes, size_t r
     combinations *= column->count();
     if (combinations > limits::kRuleCombinations) return visit(std::array<size_t, columns>{}), false;
   }
+  if (!steps.take(combinations * (rules + 1))) return visit(std::array<size_t, columns>{}), false;
   std::vector<bool> held(combinations);
   std::array<size_t, columns> at{};
   const auto number = [&](auto&& class_at) {
@@ -181,9 +215,10 @@ std::vector<Rule> joined(const std::vector<Rule>& missing) {
 class Problems {
  public:
   bool empty() const { return distinct_.empty(); }
-  bool full() const { return distinct_.size() >= kMissingRoles; }
+  bool full() const { return distinct_.size() >= kMissingRoles || bytes_ >= kMissingRoleBytes; }
   void add(std::string problem) {
     if (full() || !known_.insert(problem).second) return;
+    bytes_ += problem.size();
     distinct_.push_back(std::move(problem));
   }
   std::string text() const { return distinct_.size() == 1 ? distinct_[0] : "[" + join(distinct_, ", ") + "]"; }
@@ -191,6 +226,7 @@ class Problems {
  private:
   std::vector<std::string> distinct_;
   std::unordered_set<std::string, KeyHash> known_;
+  size_t bytes_ = 0;
 };
 
 Value strings(Arena& arena, const std::vector<std::string>& values) {
@@ -237,40 +273,217 @@ Value to_value(Arena& arena, const Rule& rule) {
   return map.build();
 }
 
-bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing) {
-  const std::vector<Held> rules(held.begin(), held.end());
+namespace {
+
+// Collects what is missing: no more than fits an error.
+class Missing {
+ public:
+  // Null: nobody wants to know.
+  explicit Missing(std::vector<Rule>* pieces) : pieces_(pieces) {}
+  bool full() const { return pieces_ == nullptr || pieces_->size() >= limits::kMissingRules || !budget_.admits(); }
+  // Each piece has one verb and one resource (and name), or one verb and one path. False if there is no room for more.
+  bool add(Rule piece) {
+    if (full()) return false;
+    for (const auto* column : {&piece.verbs, &piece.groups, &piece.resources, &piece.names, &piece.paths}) {
+      for (const std::string& text : *column) budget_.took(text.size());
+    }
+    pieces_->push_back(std::move(piece));
+    return !full();
+  }
+
+ private:
+  std::vector<Rule>* const pieces_;
+  mutable ErrorBudget budget_;
+};
+
+// Whether a rule of `held` may cover a part of a rule of `wanted`, judging by its verbs.
+std::vector<const Rule*> relevant(const std::vector<const Rule*>& held, const std::vector<Rule>& wanted) {
+  Texts verbs = {"*"};
+  for (const Rule& rule : wanted) verbs.insert(rule.verbs.begin(), rule.verbs.end());
+  std::vector<const Rule*> some;
+  std::copy_if(held.begin(), held.end(), std::back_inserter(some), [&](const Rule* rule) {
+    return std::any_of(rule->verbs.begin(), rule->verbs.end(),
+                       [&](const std::string& verb) { return verbs.contains(verb); });
+  });
+  return some;
+}
+
+// The rules that a user holds, and which of them may cover a part of a rule: of thousands, usually few.
+class HeldRules {
+ public:
+  explicit HeldRules(std::vector<Held> rules) : rules_(std::move(rules)) {
+    for (size_t i = 0; i < rules_.size(); ++i) {
+      const Held& rule = rules_[i];
+      all_resources_ = all_resources_ || rule.has_all_resources();
+      all_paths_ = all_paths_ || rule.has_all_paths();
+      patterns_ += rule.patterns.size();
+      const auto is_general = [](std::string_view text) { return text.starts_with('*'); };
+      verbs_.add(i, rule.verbs, std::any_of(rule.verbs.begin(), rule.verbs.end(), is_general));
+      groups_.add(i, rule.groups, std::any_of(rule.groups.begin(), rule.groups.end(), is_general));
+      resources_.add(i, rule.resources, std::any_of(rule.resources.begin(), rule.resources.end(), is_general));
+      names_.add(i, rule.names, rule.names.empty());
+      paths_.add(i, rule.paths, !rule.patterns.empty());
+    }
+  }
+  bool all_resources() const { return all_resources_; }
+  bool all_paths() const { return all_paths_; }
+  size_t patterns() const { return patterns_; }
+
+  std::vector<const Held*> about_resources(const Rule& rule) const {
+    return fewest(
+        {{&verbs_, rule.verbs}, {&groups_, rule.groups}, {&resources_, rule.resources}, {&names_, rule.names}});
+  }
+  std::vector<const Held*> about_paths(const Rule& rule) const {
+    return fewest({{&verbs_, rule.verbs}, {&paths_, rule.paths}});
+  }
+
+ private:
+  // Which rules have which text in one column; those in `any_` may cover any text.
+  class Column {
+   public:
+    void add(size_t rule, const Texts& texts, bool general) {
+      if (general) {
+        any_.push_back(rule);
+      } else {
+        for (const std::string_view text : texts) rules_[text].push_back(rule);
+      }
+    }
+    // A rule may be counted for each of the texts.
+    size_t count(const Texts& texts) const {
+      size_t count = any_.size();
+      for (const std::string_view text : texts) {
+        const auto some = rules_.find(text);
+        if (some != rules_.end()) count += some->second.size();
+      }
+      return count;
+    }
+    std::vector<size_t> of(const Texts& texts) const {
+      std::vector<size_t> found = any_;
+      for (const std::string_view text : texts) {
+        const auto some = rules_.find(text);
+        if (some != rules_.end()) found.insert(found.end(), some->second.begin(), some->second.end());
+      }
+      std::sort(found.begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+      return found;
+    }
+
+   private:
+    std::vector<size_t> any_;
+    std::unordered_map<std::string_view, std::vector<size_t>, KeyHash> rules_;
+  };
+
+  // By the column that leaves the fewest.
+  std::vector<const Held*> fewest(
+      const std::vector<std::pair<const Column*, const std::vector<std::string>&>>& columns) const {
+    const Column* best = nullptr;
+    Texts best_texts;
+    size_t least = SIZE_MAX;
+    for (const auto& [column, texts] : columns) {
+      Texts distinct(texts.begin(), texts.end());
+      const size_t count = column->count(distinct);
+      if (count >= least) continue;
+      least = count;
+      best = column;
+      best_texts = std::move(distinct);
+    }
+    std::vector<const Held*> some;
+    for (const size_t i : best->of(best_texts)) some.push_back(&rules_[i]);
+    return some;
+  }
+
+  const std::vector<Held> rules_;
+  Column verbs_, groups_, resources_, names_, paths_;
+  bool all_resources_ = false, all_paths_ = false;
+  size_t patterns_ = 0;
+};
+
+Rule first_piece_of_resources(const Rule& rule) {
+  Rule piece{{rule.verbs[0]}, {rule.groups[0]}, {rule.resources[0]}, {}, {}};
+  if (!rule.names.empty()) piece.names = {rule.names[0]};
+  return piece;
+}
+
+bool covers_resources(const HeldRules& all, const Rule& rule, Steps& steps, Missing& missing) {
+  if (rule.verbs.empty() || rule.groups.empty() || rule.resources.empty() || all.all_resources()) return true;
+  const std::vector<const Held*> held = all.about_resources(rule);
+  if (!steps.take(Steps::kLookup * (rule.texts() - rule.paths.size()) * (held.size() + 1))) {
+    missing.add(first_piece_of_resources(rule));
+    return false;
+  }
+  const Classes verbs(rule.verbs, held, [](const Held& h, std::string_view verb) { return h.has_verb(verb); });
+  const Classes groups(rule.groups, held, [](const Held& h, std::string_view group) { return h.has_group(group); });
+  const Classes resources(rule.resources, held,
+                          [](const Held& h, std::string_view resource) { return h.has_resource(resource); });
+  const Classes names =
+      rule.names.empty()
+          ? Classes(held, [](const Held& h) { return h.names.empty(); })
+          : Classes(rule.names, held, [](const Held& h, std::string_view name) { return h.has_name(name); });
+  return covers_product<4>({&groups, &resources, &verbs, &names}, held.size(), steps,
+                           [&](const std::array<size_t, 4>& at) {
+                             Rule piece{{rule.verbs[at[2]]}, {rule.groups[at[0]]}, {rule.resources[at[1]]}, {}, {}};
+                             if (!rule.names.empty()) piece.names = {rule.names[at[3]]};
+                             return missing.add(std::move(piece));
+                           });
+}
+
+bool covers_paths(const HeldRules& all, const Rule& rule, Steps& steps, Missing& missing) {
+  if (rule.verbs.empty() || rule.paths.empty() || all.all_paths()) return true;
+  const std::vector<const Held*> held = all.about_paths(rule);
+  const size_t lookups = rule.paths.size() * (held.size() + all.patterns() + 1) + rule.verbs.size() * held.size();
+  if (!steps.take(Steps::kLookup * lookups)) {
+    missing.add({{rule.verbs[0]}, {}, {}, {}, {rule.paths[0]}});
+    return false;
+  }
+  const Classes verbs(rule.verbs, held, [](const Held& h, std::string_view verb) { return h.has_verb(verb); });
+  const Classes paths(rule.paths, held, [](const Held& h, std::string_view path) { return h.has_path(path); });
+  return covers_product<2>({&paths, &verbs}, held.size(), steps, [&](const std::array<size_t, 2>& at) {
+    return missing.add({{rule.verbs[at[1]]}, {}, {}, {}, {rule.paths[at[0]]}});
+  });
+}
+
+bool covers(const std::vector<const Rule*>& all, const std::vector<Rule>& wanted, std::vector<Rule>* missing_rules) {
+  Missing missing(missing_rules);
+  std::vector<Held> some;
+  size_t texts = 0;
+  for (const Rule* rule : relevant(all, wanted)) {
+    texts += rule->texts();
+    if (texts > kHeldTexts) break;  // What is missing then is reported like anything else that is not held.
+    some.emplace_back(*rule);
+  }
+  const HeldRules held(std::move(some));
+  Steps steps;
   bool covered = true;
   for (const Rule& rule : wanted) {
-    const Classes verbs(rule.verbs, rules, [](const Held& h, std::string_view verb) { return h.has_verb(verb); });
-    // Each missing piece has one verb and one resource (and name), or one verb and one path.
-    const auto miss = [&](Rule piece) {
-      if (missing != nullptr) missing->push_back(std::move(piece));
-      return missing != nullptr && missing->size() < limits::kMissingRules;
-    };
-    const Classes groups(rule.groups, rules, [](const Held& h, std::string_view group) { return h.has_group(group); });
-    const Classes resources(rule.resources, rules,
-                            [](const Held& h, std::string_view resource) { return h.has_resource(resource); });
-    const Classes names =
-        rule.names.empty()
-            ? Classes(rules, [](const Held& h) { return h.names.empty(); })
-            : Classes(rule.names, rules, [](const Held& h, std::string_view name) { return h.has_name(name); });
-    covered =
-        covers_product<4>({&groups, &resources, &verbs, &names}, rules.size(),
-                          [&](const std::array<size_t, 4>& at) {
-                            Rule piece{{rule.verbs[at[2]]}, {rule.groups[at[0]]}, {rule.resources[at[1]]}, {}, {}};
-                            if (!rule.names.empty()) piece.names = {rule.names[at[3]]};
-                            return miss(std::move(piece));
-                          }) &&
-        covered;
-    const Classes paths(rule.paths, rules, [](const Held& h, std::string_view path) { return h.has_path(path); });
-    covered = covers_product<2>({&paths, &verbs}, rules.size(),
-                                [&](const std::array<size_t, 2>& at) {
-                                  return miss({{rule.verbs[at[1]]}, {}, {}, {}, {rule.paths[at[0]]}});
-                                }) &&
-              covered;
-    if (!covered && (missing == nullptr || missing->size() >= limits::kMissingRules)) return false;
+    covered = covers_resources(held, rule, steps, missing) && covered;
+    covered = covers_paths(held, rule, steps, missing) && covered;
+    if (!covered && missing.full()) return false;
   }
   return covered;
+}
+
+}  // namespace
+
+size_t texts_in(const std::vector<RulesRef>& roles) {
+  size_t texts = 0;
+  for (const RulesRef& role : roles) {
+    for (const Rule& rule : *role) texts += rule.texts();
+  }
+  return texts;
+}
+
+bool covers(const std::vector<RulesRef>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing) {
+  std::vector<const Rule*> rules;
+  for (const RulesRef& role : held) {
+    for (const Rule& rule : *role) rules.push_back(&rule);
+  }
+  return covers(rules, wanted, missing);
+}
+
+bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing) {
+  std::vector<const Rule*> rules;
+  for (const Rule& rule : held) rules.push_back(&rule);
+  return covers(rules, wanted, missing);
 }
 
 // --- Index ----------------------------------------------------------------------------------------------------------
@@ -429,13 +642,18 @@ std::shared_ptr<const Index> Index::build(const Objects& roles, const Objects& c
 
 template <class Visit>
 void Index::visit(const auth::UserInfo& user, std::string_view ns, Visit&& visit) const {
+  // Thousands of bindings may grant the same role, which has no more rules for that.
+  constexpr size_t kFew = 8;
+  std::unordered_set<const void*> visited;
   auto grants_of = [&](const std::string& subject) {
     const GrantsRef* found = grants_.find(subject);
-    return found == nullptr || std::all_of((*found)->begin(), (*found)->end(), [&](const Grant& grant) {
-             const RulesRef* rules = roles_.find(grant.binding->role);
-             return visit(*grant.binding, grant.binding->subjects[grant.subject],
-                          rules == nullptr ? nullptr : rules->get());
-           });
+    if (found == nullptr) return true;
+    const bool many = (*found)->size() > kFew;
+    return std::all_of((*found)->begin(), (*found)->end(), [&](const Grant& grant) {
+      const RulesRef* rules = roles_.find(grant.binding->role);
+      if (many && rules != nullptr && !visited.insert(rules->get()).second) return true;
+      return visit(*grant.binding, grant.binding->subjects[grant.subject], rules);
+    });
   };
   // Cluster-wide bindings first, in the order of kube-apiserver.
   std::string scope = "/";
@@ -457,38 +675,38 @@ std::string Index::missing_role(const Binding& binding) {
 auth::Decision Index::authorize(const auth::Attributes& attributes) const {
   auth::Decision decision;
   Problems problems;
-  visit(*attributes.user, attributes.ns,
-        [&](const Binding& binding, const Subject& subject, const std::vector<Rule>* rules) {
-          if (rules == nullptr) {
-            if (!problems.full()) problems.add(missing_role(binding));
-            return true;
-          }
-          if (std::none_of(rules->begin(), rules->end(), [&](const Rule& rule) { return rule.allows(attributes); }))
-            return true;
-          decision.verdict = auth::Decision::Verdict::Allow;
-          decision.reason = binding.ns.empty()
-                                ? "RBAC: allowed by ClusterRoleBinding " + go_quote(binding.name)
-                                : "RBAC: allowed by RoleBinding " + go_quote(binding.name + "/" + binding.ns);
-          decision.reason += " of " + binding.role_kind + " " + go_quote(binding.role_name) + " to " + subject.shown;
-          return false;
-        });
+  visit(*attributes.user, attributes.ns, [&](const Binding& binding, const Subject& subject, const RulesRef* found) {
+    if (found == nullptr) {
+      if (!problems.full()) problems.add(missing_role(binding));
+      return true;
+    }
+    const std::vector<Rule>& rules = **found;
+    if (std::none_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.allows(attributes); }))
+      return true;
+    decision.verdict = auth::Decision::Verdict::Allow;
+    decision.reason = binding.ns.empty() ? "RBAC: allowed by ClusterRoleBinding " + go_quote(binding.name)
+                                         : "RBAC: allowed by RoleBinding " + go_quote(binding.name + "/" + binding.ns);
+    decision.reason += " of " + binding.role_kind + " " + go_quote(binding.role_name) + " to " + subject.shown;
+    return false;
+  });
   if (!decision.allowed() && !problems.empty()) decision.reason = "RBAC: " + problems.text();
   return decision;
 }
 
-std::vector<Rule> Index::rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem) const {
-  std::vector<Rule> rules;
+std::vector<RulesRef> Index::rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem) const {
+  std::vector<RulesRef> roles;
+  std::unordered_set<const void*> known;
   Problems problems;
-  visit(user, ns, [&](const Binding& binding, const Subject&, const std::vector<Rule>* found) {
+  visit(user, ns, [&](const Binding& binding, const Subject&, const RulesRef* found) {
     if (found == nullptr) {
       if (!problems.full()) problems.add(missing_role(binding));
-    } else {
-      rules.insert(rules.end(), found->begin(), found->end());
+    } else if (known.insert(found->get()).second) {
+      roles.push_back(*found);
     }
     return true;
   });
   if (problem != nullptr && !problems.empty()) *problem = problems.text();
-  return rules;
+  return roles;
 }
 
 std::optional<std::vector<Rule>> Index::rules_of(std::string_view role_kind, std::string_view ns,

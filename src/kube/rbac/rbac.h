@@ -25,8 +25,12 @@
 
 namespace holdfast::rbac {
 
-// Roles that do not exist named in one denial: a user may be bound to thousands, and anybody may be denied.
-inline constexpr size_t kMissingRoles = 100;
+// Roles that do not exist named in one denial, and bytes of their names: a user may be bound to thousands, and anybody
+// may be denied.
+inline constexpr size_t kMissingRoles = 100, kMissingRoleBytes = 64 << 10;
+// What covers() compares at most: verbs, groups, resources, names and paths of the rules that the user holds; and
+// steps. Rules that would need more count as not held. Ordinary users hold some thousand, and need some million.
+inline constexpr size_t kHeldTexts = 1 << 18, kCoverageSteps = 1 << 26;
 
 // One rbac/v1 PolicyRule.
 struct Rule {
@@ -34,14 +38,21 @@ struct Rule {
 
   static Rule from(const Value& policy_rule);
   bool allows(const auth::Attributes& attributes) const;
+  // How many verbs, groups, resources, names and paths there are.
+  size_t texts() const { return verbs.size() + groups.size() + resources.size() + names.size() + paths.size(); }
   bool operator==(const Rule&) const = default;
 };
+// The rules of one role.
+using RulesRef = std::shared_ptr<const std::vector<Rule>>;
+// Of several roles together.
+size_t texts_in(const std::vector<RulesRef>& roles);
 
 std::vector<Rule> rules_from(const Value* rules);
 Value to_value(Arena& arena, const Rule& rule);
 
 // Whether the rules in `held` cover everything in `wanted`; what they do not cover is added to `missing` if given.
-// Decides whether a user may write or bind a role.
+// Decides whether a user may write or bind a role. `missing` has no more than a client can be told.
+bool covers(const std::vector<RulesRef>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing = nullptr);
 bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing = nullptr);
 
 enum class Kind : uint8_t { Role, ClusterRole, RoleBinding, ClusterRoleBinding };
@@ -58,15 +69,16 @@ class Index {
 
   // The reason of a denial mentions the user's bindings to roles that do not exist.
   auth::Decision authorize(const auth::Attributes& attributes) const;
-  // All rules that apply to the user in the namespace, including cluster-wide ones. `problem` receives the roles that
-  // do not exist, with Kubernetes' message; empty if there are none.
-  std::vector<Rule> rules_for(const auth::UserInfo& user, std::string_view ns, std::string* problem = nullptr) const;
+  // The rules of all roles that apply to the user in the namespace, including cluster-wide ones: of each role once,
+  // even if the user is bound to it many times. `problem` receives the roles that do not exist, with Kubernetes'
+  // message; empty if there are none.
+  std::vector<RulesRef> rules_for(const auth::UserInfo& user, std::string_view ns,
+                                  std::string* problem = nullptr) const;
   // The rules of a role referenced by a binding; nullopt if the role does not exist.
   std::optional<std::vector<Rule>> rules_of(std::string_view role_kind, std::string_view ns,
                                             std::string_view name) const;
 
  private:
-  using RulesRef = std::shared_ptr<const std::vector<Rule>>;
   struct Subject {
     std::string key;    // See grants_.
     std::string shown;  // As shown in the reason: User "u", Group "g", ServiceAccount "name/namespace".

@@ -10,6 +10,13 @@
 namespace holdfast::rbac {
 namespace {
 
+// What the rules say, without regard to which objects they are.
+std::vector<std::vector<Rule>> contents(const std::vector<RulesRef>& roles) {
+  std::vector<std::vector<Rule>> all;
+  for (const RulesRef& role : roles) all.push_back(*role);
+  return all;
+}
+
 struct Fixture : testing::Test {
   Arena arena;
   Index::Objects roles, cluster_roles, role_bindings, cluster_role_bindings;
@@ -95,6 +102,35 @@ TEST_F(RbacTest, OnlySomeOfThousandsOfMissingRolesAreNamed) {
   EXPECT_EQ("RBAC: " + problem, reason);
 }
 
+TEST_F(RbacTest, LongNamesOfMissingRolesAreNotAllNamed) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = std::to_string(10 + i) + std::string(20'000, 'x');
+    cluster_role_bindings["/b" + name] =
+        parse_copy(R"({"metadata":{"name":"b)" + name + R"("},"roleRef":{"kind":"ClusterRole","name":")" + name +
+                   R"("},"subjects":[{"kind":"User","name":"ann"}]})");
+  }
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  EXPECT_LT(index->authorize(get({.name = "ann"}, "pods", "dev")).reason.size(), kMissingRoleBytes + 30'000);
+}
+
+TEST_F(RbacTest, AUserBoundToARoleAThousandTimesHoldsItsRulesOnce) {
+  roles["dev/r"] = parse(
+      R"({"metadata":{"name":"r","namespace":"dev"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})");
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = std::to_string(1000 + i);
+    role_bindings["dev/b" + name] = parse_copy(R"({"metadata":{"name":"b)" + name +
+                                               R"(","namespace":"dev"},"roleRef":{"kind":"Role","name":"r"},)"
+                                               R"("subjects":[{"kind":"User","name":"ann"}]})");
+  }
+  const auto index = Index::build(roles, cluster_roles, role_bindings, cluster_role_bindings);
+  const auth::UserInfo ann{.name = "ann"};
+  EXPECT_EQ(index->rules_for(ann, "dev").size(), 1u);
+  EXPECT_EQ(texts_in(index->rules_for(ann, "dev")), 3u);
+  const auth::Decision decision = index->authorize(get(ann, "pods", "dev"));
+  EXPECT_EQ(decision.reason, R"(RBAC: allowed by RoleBinding "b1000/dev" of Role "r" to User "ann")");
+  EXPECT_FALSE(index->authorize(get(ann, "secrets", "dev")).allowed());
+}
+
 TEST_F(RbacTest, AnEditedIndexDecidesLikeANewOne) {
   // Random changes to few names, so that most of them replace, remove or miss something.
   uint32_t state = 1;
@@ -153,7 +189,8 @@ TEST_F(RbacTest, AnEditedIndexDecidesLikeANewOne) {
         ASSERT_EQ(decision.reason, expected.reason);
       }
       std::string problem, expected_problem;
-      ASSERT_EQ(edited->rules_for(user, ns, &problem), made->rules_for(user, ns, &expected_problem));
+      ASSERT_EQ(contents(edited->rules_for(user, ns, &problem)),
+                contents(made->rules_for(user, ns, &expected_problem)));
       ASSERT_EQ(problem, expected_problem);
     };
     for (const char* ns : {"", "n0", "n1"}) {
@@ -217,7 +254,7 @@ TEST_F(RbacTest, CoverageOfAMillionCombinationsIsComputedPerClass) {
   EXPECT_EQ(missing.size(), limits::kMissingRules);
   EXPECT_EQ(missing.front(), (Rule{{"v50"}, {"g0"}, {"r99"}, {}, {}}));
   missing.clear();
-  EXPECT_FALSE(covers({}, {large}, &missing));
+  EXPECT_FALSE(covers(std::vector<Rule>(), {large}, &missing));
   EXPECT_EQ(missing.size(), limits::kMissingRules);
 }
 
@@ -237,6 +274,79 @@ TEST_F(RbacTest, RulesWithTooManyCombinationsCountAsNotHeld) {
   EXPECT_EQ(missing.size(), 1u);
   held.push_back(wanted);  // Covers everything by itself.
   EXPECT_TRUE(covers(held, {wanted}));
+}
+
+TEST_F(RbacTest, ThousandsOfRulesAreFoundByWhatDistinguishesThem) {
+  constexpr int kCount = 5000;
+  for (int distinct = 0; distinct < 5; ++distinct) {
+    SCOPED_TRACE(distinct);
+    std::vector<Rule> rules;
+    for (int i = 0; i < kCount; ++i) {
+      rules.push_back({{"get"}, {""}, {"pods"}, {"n"}, {}});
+      if (distinct == 4) rules.back() = {{"get"}, {}, {}, {}, {"/x"}};
+      std::vector<std::string>* const columns[] = {&rules.back().verbs, &rules.back().groups, &rules.back().resources,
+                                                   &rules.back().names, &rules.back().paths};
+      *columns[distinct] = {"t" + std::to_string(i)};
+    }
+    static_assert(uint64_t{kCount} * kCount * 4 > kCoverageSteps);  // Too many for comparing each with each.
+    EXPECT_TRUE(covers(rules, rules));
+    std::vector<Rule> wanted = {rules[7]}, missing;
+    rules.erase(rules.begin() + 7);
+    EXPECT_FALSE(covers(rules, wanted, &missing));
+    EXPECT_EQ(missing, wanted);
+  }
+}
+
+TEST_F(RbacTest, WhatTakesTooManyComparisonsCountsAsNotHeld) {
+  // Half of them have a verb in common, the other half a resource: neither distinguishes them.
+  std::vector<Rule> rules;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string text = "t" + std::to_string(i);
+    rules.push_back({{"get"}, {""}, {text}, {}, {}});
+    rules.push_back({{text}, {""}, {"pods"}, {}, {}});
+  }
+  const std::vector<Rule> wanted(4000, Rule{{"get"}, {""}, {"pods"}, {}, {}});
+  std::vector<Rule> missing;
+  EXPECT_FALSE(covers(rules, wanted, &missing));
+  EXPECT_EQ(missing.front(), wanted.front());
+  // Nor can any number of texts be compared with anything.
+  const Rule one = {{"get"}, {""}, {"pods"}, {"n"}, {}};
+  std::vector<Rule> held;
+  for (int i = 0; i < 11; ++i) {
+    held.push_back({{"get"}, {""}, {"secrets"}, std::vector<std::string>(kHeldTexts / 10, "n"), {}});
+  }
+  held.push_back(one);
+  EXPECT_FALSE(covers(held, {one}));
+  // Rules with other verbs are not compared.
+  for (Rule& rule : held) rule.verbs = {rule.resources[0] == "pods" ? "get" : "list"};
+  EXPECT_TRUE(covers(held, {one}));
+  // Who may do everything needs no comparison.
+  rules.push_back({{"*"}, {"*"}, {"*"}, {}, {}});
+  EXPECT_TRUE(covers(rules, wanted));
+  const std::vector<Rule> paths = {{{"get"}, {}, {}, {}, {"/a", "/b/c"}}};
+  EXPECT_FALSE(covers(rules, paths));
+  rules.push_back({{"*"}, {}, {}, {}, {"*"}});
+  EXPECT_TRUE(covers(rules, paths));
+}
+
+TEST_F(RbacTest, WhatIsMissingIsToldInAMegabyte) {
+  Rule wanted = {{std::string(100'000, 'v')}, {""}, {}, {}, {}};
+  for (int i = 0; i < 1000; ++i) wanted.resources.push_back("r" + std::to_string(i));
+  std::vector<Rule> missing;
+  EXPECT_FALSE(covers(std::vector<Rule>(), {wanted}, &missing));
+  EXPECT_LT(escalation_error({.name = "ann"}, "roles.rbac.authorization.k8s.io", "r", missing).message.size(),
+            limits::kReportedBytes + 200'000);
+  missing.clear();
+  wanted = {{std::string(100'000, 'v')}, {}, {}, {}, wanted.resources};
+  EXPECT_FALSE(covers(std::vector<Rule>(), {wanted}, &missing));
+  EXPECT_LT(missing.size(), 20u);
+}
+
+TEST_F(RbacTest, PathsAreCoveredByEqualPathsAndByPatterns) {
+  const auto held = rules(R"([{"verbs":["get"],"nonResourceURLs":["/a","/b/*"]}])");
+  EXPECT_TRUE(covers(held, rules(R"([{"verbs":["get"],"nonResourceURLs":["/a","/b/c","/b/*"]}])")));
+  EXPECT_FALSE(covers(held, rules(R"([{"verbs":["get"],"nonResourceURLs":["/a/b"]}])")));
+  EXPECT_FALSE(covers(held, rules(R"([{"verbs":["get"],"nonResourceURLs":["*"]}])")));
 }
 
 TEST_F(RbacTest, ResourceNamesAreCoveredIndividuallyOrByAnUnrestrictedRule) {
