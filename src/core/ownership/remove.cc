@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "ownership/typed.h"
+#include "value/map_edit.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -156,7 +157,7 @@ Value remove(Arena& arena, const MergeType& type, const Value& value, FieldSet s
 
 Value with_absent_values(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
-    Value out = value;
+    MapEdit edit(arena, value);
     for (const SetEntry& entry : set.entries()) {
       if (!entry.element.is_field()) continue;
       const std::string_view name = entry.element.name();
@@ -164,14 +165,14 @@ Value with_absent_values(Arena& arena, const MergeType& type, const Value& value
       if (child == nullptr) {
         const MergeField* field = type.find(name);
         if (entry.member && field != nullptr && field->value_when_absent != nullptr) {
-          out = with_member(arena, out, name, *field->value_when_absent);
+          edit.add(name, *field->value_when_absent);
         }
       } else if (entry.child_count != 0) {
         const Value filled = with_absent_values(arena, member_type(type, name), *child, entry.children());
-        if (!filled.same(*child)) out = with_member(arena, out, name, filled);
+        if (!filled.same(*child)) edit.replace(*child, filled);
       }
     }
-    return out;
+    return edit.build();
   }
   if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
     ItemEntries entries(arena, type, set);

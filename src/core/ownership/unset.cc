@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "ownership/typed.h"
+#include "value/map_edit.h"
 
 namespace holdfast::ownership {
 namespace {
@@ -155,6 +156,8 @@ class MarkerWalk {
   // Fields of every object that only the server sets, or that identify the object.
   static std::optional<Error> bad_field(const Place& place) {
     if (place.above != nullptr && place.above->above != nullptr) return std::nullopt;
+    // Not of any length: the name of the map above would be copied for each of its members.
+    if (place.above != nullptr && place.above->member != "metadata") return std::nullopt;
     const std::string at = to_text(&place);
     // The same message as for any other value.
     if (at == ".metadata.managedFields") return bad_request("metadata.managedFields must be nil");
@@ -470,17 +473,22 @@ FieldSet vacancies(Arena& arena, const MergeType& type, const Value& value, Fiel
 Value with_markers(Arena& arena, const MergeType& type, const Value& config, FieldSet paths) {
   if (paths.empty()) return config;
   if (!paths.entries().front().element.is_field()) return with_marked_items(arena, type, config, paths);
-  Value out = config.is_map() ? config : Value::empty_map();
+  const Value map = config.is_map() ? config : Value::empty_map();
+  MapEdit edit(arena, map);
   for (const SetEntry& entry : paths.entries()) {
     const std::string_view name = entry.element.name();
     bool declared = false;
-    const Value* old = out.find(name);
+    const Value* old = map.find(name);
     const Value value = entry.member ? marker(arena)
                                      : with_markers(arena, *type.member(name, declared),
                                                     old == nullptr ? Value() : *old, entry.children());
-    out = with_member(arena, out, name, value);
+    if (old == nullptr) {
+      edit.add(name, value);
+    } else {
+      edit.replace(*old, value);
+    }
   }
-  return out;
+  return edit.build();
 }
 
 namespace {
@@ -494,7 +502,7 @@ bool declares_fields(const MergeType& type) {
 // The value with {} for the topmost absent map or struct above each path of `set`, if defaults may apply in it.
 Value with_parents(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
-    Value out = value;
+    MapEdit edit(arena, value);
     for (const SetEntry& entry : set.entries()) {
       if (entry.child_count == 0 || !entry.element.is_field()) continue;
       const std::string_view name = entry.element.name();
@@ -502,12 +510,14 @@ Value with_parents(Arena& arena, const MergeType& type, const Value& value, Fiel
       const MergeType* child_type = type.member(name, declared);
       if (child_type == nullptr) continue;
       const Value* child = value.find(name);
-      if (child == nullptr && !declares_fields(*child_type)) continue;
-      const Value whole =
-          child == nullptr ? Value::empty_map() : with_parents(arena, *child_type, *child, entry.children());
-      if (child == nullptr || !whole.same(*child)) out = with_member(arena, out, name, whole);
+      if (child == nullptr) {
+        if (declares_fields(*child_type)) edit.add(name, Value::empty_map());
+        continue;
+      }
+      const Value whole = with_parents(arena, *child_type, *child, entry.children());
+      if (!whole.same(*child)) edit.replace(*child, whole);
     }
-    return out;
+    return edit.build();
   }
   if (value.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
     ItemEntries entries(arena, type, set);
@@ -530,7 +540,7 @@ Value with_parents(Arena& arena, const MergeType& type, const Value& value, Fiel
 Value without_empty_parents(Arena& arena, const MergeType& type, const Value& value, const Value& before,
                             FieldSet set) {
   if (value.is_map() && (type.offers & MergeType::kMap) != 0) {
-    Value out = value;
+    MapEdit edit(arena, value);
     for (const SetEntry& entry : set.entries()) {
       if (entry.child_count == 0 || !entry.element.is_field()) continue;
       const std::string_view name = entry.element.name();
@@ -541,12 +551,12 @@ Value without_empty_parents(Arena& arena, const MergeType& type, const Value& va
       const Value left = without_empty_parents(arena, *child_type, *child, was == nullptr ? Value::empty_map() : *was,
                                                entry.children());
       if (was == nullptr && left.is_map() && left.count() == 0) {
-        out = without_member(arena, out, name);
+        edit.remove(*child);
       } else if (!left.same(*child)) {
-        out = with_member(arena, out, name, left);
+        edit.replace(*child, left);
       }
     }
-    return out;
+    return edit.build();
   }
   if (value.is_list() && before.is_list() && (type.offers & MergeType::kList) != 0 && !type.atomic_list) {
     // Defaults neither add nor move items.
@@ -583,7 +593,7 @@ bool is_hollow(const Value& value, FieldSet set) {
 Value without_hollow_parents(Arena& arena, const MergeType& type, const Value& value, const Value& before,
                              FieldSet set) {
   if (value.is_map() && before.is_map() && (type.offers & MergeType::kMap) != 0) {
-    Value out = value;
+    MapEdit edit(arena, value);
     for (const SetEntry& entry : set.entries()) {
       if (entry.child_count == 0 || !entry.element.is_field()) continue;
       const std::string_view name = entry.element.name();
@@ -592,13 +602,13 @@ Value without_hollow_parents(Arena& arena, const MergeType& type, const Value& v
       const Value *child = value.find(name), *was = before.find(name);
       if (child_type == nullptr || child == nullptr) continue;
       if (was == nullptr) {
-        if (is_hollow(*child, entry.children())) out = without_member(arena, out, name);
+        if (is_hollow(*child, entry.children())) edit.remove(*child);
         continue;
       }
       const Value left = without_hollow_parents(arena, *child_type, *child, *was, entry.children());
-      if (!left.same(*child)) out = with_member(arena, out, name, left);
+      if (!left.same(*child)) edit.replace(*child, left);
     }
-    return out;
+    return edit.build();
   }
   if (value.is_list() && before.is_list() && value.count() == before.count() && (type.offers & MergeType::kList) != 0 &&
       !type.atomic_list) {
@@ -656,12 +666,16 @@ FieldSet defaulted_containers(Arena& arena, const MergeType& type, const Value& 
   if (!defaulted) return {};
   const Comparison change = compare(arena, type, object, *defaulted);
   const FieldSet differs = union_of(arena, union_of(arena, change.added, change.modified), change.removed);
-  FieldSet out;
+  std::vector<FieldSet> same;
   whole.for_each([&](Path path) {
     const FieldSet one = single(arena, path);
-    if (at_or_below(arena, differs, one).empty()) out = union_of(arena, out, one);
+    if (at_or_below(arena, differs, one).empty()) same.push_back(one);
   });
-  return out;
+  // In pairs: adding one path after the other would copy all of them each time.
+  for (size_t step = 1; step < same.size(); step *= 2) {
+    for (size_t i = 0; i + step < same.size(); i += 2 * step) same[i] = union_of(arena, same[i], same[i + step]);
+  }
+  return same.empty() ? FieldSet() : same.front();
 }
 
 FieldSet default_valued(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
@@ -692,13 +706,13 @@ FieldSet default_valued(Arena& arena, const MergeType& type, const Value& value,
 
 Value with_escapes(Arena& arena, const Value& value) {
   if (value.is_map()) {
-    Value out = value;
+    MapEdit edit(arena, value);
     for (const Member& m : value.members()) {
       Value inner = m.value.is_scalar() ? m.value : with_escapes(arena, m.value);
       if (m.key == kUnsetKey) inner = with_member(arena, Value::empty_map(), kUnsetKey, inner);
-      if (!inner.same(m.value)) out = with_member(arena, out, m.key, inner);
+      if (!inner.same(m.value)) edit.replace(m.value, inner);
     }
-    return out;
+    return edit.build();
   }
   if (value.is_list()) {
     Value* items = nullptr;

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/same_text.h"
+#include "value/map_edit.h"
 
 namespace holdfast {
 namespace {
@@ -285,6 +286,19 @@ Value with_member(Arena& arena, const Value& map, std::string_view key, Value va
   return result.build();
 }
 
+Value MapEdit::build() {
+  if (members_.empty() && removed_.empty()) return map_;
+  std::vector<Member>& all = changed();
+  if (!removed_.empty()) {
+    size_t kept = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i >= removed_.size() || !removed_[i]) all[kept++] = all[i];
+    }
+    all.resize(kept);
+  }
+  return Value::map(arena_, all);
+}
+
 Value without_member(Arena& arena, const Value& map, std::string_view key) {
   if (!map.has(key)) return map;
   MapBuilder result(arena);
@@ -337,7 +351,9 @@ Value* Draft::own_items(Value& list, uint32_t room_for) {
   assert(list.is_list());
   const bool ours = (list.flags_ & Value::kHasHeader) && header_of(list.items_).draft_id == id_;
   if (ours && header_of(list.items_).capacity >= room_for) return const_cast<Value*>(list.items_);
-  const uint32_t capacity = std::max<uint32_t>(room_for, list.count_);
+  // A list that grows gets room in proportion.
+  const uint32_t more = room_for > list.count_ ? list.count_ / 2 : 0;
+  const uint32_t capacity = std::max<uint32_t>(room_for, list.count_ + more);
   Value* items = allocate_with_header<Value>(*arena_, capacity);
   if (list.count_ > 0) std::memcpy(static_cast<void*>(items), list.items_, list.count_ * sizeof(Value));
   header_of(items).draft_id = id_;

@@ -1,4 +1,5 @@
 #include "value/value.h"
+#include "value/map_edit.h"
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,35 @@ TEST(ValueTest, ChangingAPathSharesTheRest) {
   EXPECT_TRUE(equal(without_path(arena, bound, path), pod));
 }
 
+TEST(MapEditTest, ManyMembersAreChangedAtOnce) {
+  Arena arena;
+  MapBuilder builder(arena);
+  constexpr int kMembers = 2000;
+  for (int i = 0; i < kMembers; ++i) builder.add_copy("k" + std::to_string(i), Value::integer(i));
+  const Value map = builder.build();
+  EXPECT_TRUE(MapEdit(arena, map).build().same(map));
+  const size_t before = arena.reserved_bytes();
+  MapEdit edit(arena, map);
+  for (const Member& member : map.members()) {
+    const int64_t i = member.value.as_int();
+    if (i % 3 == 0) edit.remove(member.value);
+    if (i % 3 == 1) edit.replace(*map.find(member.key), Value::integer(-i));
+  }
+  edit.add("new", Value::boolean(true));
+  const Value changed = edit.build();
+  EXPECT_LT(arena.reserved_bytes() - before, 8 * kMembers * sizeof(Member));
+  EXPECT_EQ(changed.find("k0"), nullptr);
+  EXPECT_EQ(changed.find("k1")->as_int(), -1);
+  EXPECT_EQ(changed.find("k2")->as_int(), 2);
+  EXPECT_TRUE(changed.find("new")->as_bool());
+  EXPECT_EQ(changed.count(), kMembers - (kMembers + 2) / 3 + 1);
+  EXPECT_EQ(map.count(), kMembers);
+  EXPECT_EQ(map.find("k1")->as_int(), 1);
+  MapEdit from_nothing(arena, Value::empty_map());
+  from_nothing.add("a", Value::integer(1));
+  EXPECT_EQ(from_nothing.build().find("a")->as_int(), 1);
+}
+
 TEST(DraftTest, ChangesNeverAffectTheOriginal) {
   Arena arena;
   const Value pod = small_pod(arena);
@@ -128,6 +158,16 @@ TEST(DraftTest, LookupsWorkWhenGrowingPastTheIndexThreshold) {
     if (i != 3) ASSERT_EQ(draft.value().find("k" + std::to_string(i))->as_int(), i);
   }
   EXPECT_FALSE(draft.value().has("k3"));
+}
+
+TEST(DraftTest, AListThatGrowsIsCopiedAFewTimes) {
+  Arena arena;
+  Draft draft(arena, Value::empty_map());
+  constexpr int kItems = 20'000;
+  for (int i = 0; i < kItems; ++i) draft.root().append("list", Value::integer(i));
+  EXPECT_EQ(draft.value().items_at("list").size(), static_cast<size_t>(kItems));
+  EXPECT_EQ(draft.value().items_at("list")[kItems - 1].as_int(), kItems - 1);
+  EXPECT_LT(arena.reserved_bytes(), 8 * kItems * sizeof(Value));
 }
 
 TEST(DraftTest, SetIfZeroReplacesGoZeroValues) {

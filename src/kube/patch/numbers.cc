@@ -3,6 +3,7 @@
 #include "base/api_error.h"
 #include "codec/codec.h"
 #include "patch/patch.h"
+#include "value/map_edit.h"
 
 namespace holdfast::patch {
 namespace {
@@ -73,17 +74,17 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
     case types::Shape::Map: {
       if (!value.is_map()) return no_such("map from");
       if (type.element == nullptr) return value;
-      Value changed = value;
+      MapEdit edit(arena, value);
       for (const Member& member : value.members()) {
         Result<Value> converted = with_converted_numbers(arena, *type.element, member.value);
         if (!converted) return converted;
-        if (!converted->same(member.value)) changed = with_member(arena, changed, member.key, *converted);
+        if (!converted->same(member.value)) edit.replace(member.value, *converted);
       }
-      return changed;
+      return edit.build();
     }
     case types::Shape::Struct: {
       if (!value.is_map()) return no_such("struct from:");
-      Value changed = value;
+      MapEdit edit(arena, value);
       // Go visits the fields in struct order: the first invalid one determines the error.
       const types::Field* refused = nullptr;
       Error why;
@@ -98,10 +99,10 @@ Result<Value> with_converted_numbers(Arena& arena, const types::Type& type, cons
           }
           continue;
         }
-        if (!converted->same(member.value)) changed = with_member(arena, changed, member.key, *converted);
+        if (!converted->same(member.value)) edit.replace(member.value, *converted);
       }
       if (refused != nullptr) return why;
-      return changed;
+      return edit.build();
     }
     default:
       return value;
