@@ -1,7 +1,6 @@
 #include "request/selectors.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/api_error.h"
 #include "base/error_budget.h"
@@ -122,12 +121,10 @@ class Parser {
         return bad_request("found '" + look().text + "', expected: identifier after ','");
       }
     }
-    std::multimap<std::string_view, LabelRequirement*> by_key;  // Equal keys keep their order.
-    for (LabelRequirement& requirement : requirements) by_key.emplace(requirement.key, &requirement);
-    std::vector<LabelRequirement> sorted;
-    sorted.reserve(requirements.size());
-    for (const auto& [key, requirement] : by_key) sorted.push_back(*requirement);
-    return sorted;
+    // Equal keys keep their order.
+    std::stable_sort(requirements.begin(), requirements.end(),
+                     [](const LabelRequirement& a, const LabelRequirement& b) { return a.key < b.key; });
+    return requirements;
   }
 
  private:

@@ -318,10 +318,13 @@ Task<void> send_converted_events(call::Call& call, cache::Watcher& watcher, cons
 
 // Roughly the memory that the parsed selectors take.
 size_t bytes_of(const request::ListQuery& query) {
-  size_t bytes = query.labels.capacity() * sizeof(query.labels[0]) + query.fields.capacity() * sizeof(query.fields[0]);
+  // For each requirement and value, half of what an index of them takes (cache/selector_index.h).
+  constexpr size_t kIndexedKey = 70, kIndexedValue = 8;
+  size_t bytes = query.labels.capacity() * (sizeof(query.labels[0]) + kIndexedKey) +
+                 query.fields.capacity() * (sizeof(query.fields[0]) + kIndexedValue);
   const auto on_heap = [](const std::string& text) { return text.capacity() > 15 ? text.capacity() : 0; };
   for (const cache::LabelRequirement& requirement : query.labels) {
-    bytes += on_heap(requirement.key) + requirement.values.capacity() * sizeof(std::string);
+    bytes += on_heap(requirement.key) + requirement.values.capacity() * (sizeof(std::string) + kIndexedValue);
     for (const std::string& value : requirement.values) bytes += on_heap(value);
   }
   for (const request::FieldTerm& term : query.fields) bytes += on_heap(term.value);

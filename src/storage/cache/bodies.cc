@@ -49,6 +49,9 @@ std::optional<std::string_view> find_label(const LabelSet* labels, std::string_v
   }
   return std::nullopt;
 }
+void for_each_label(const LabelSet* labels, const std::function<void(std::string_view, std::string_view)>& visit) {
+  for (uint32_t i = 0; labels != nullptr && i < labels->count; ++i) visit(labels->key(i), labels->value(i));
+}
 std::optional<std::string_view> Entry::label(std::string_view key) const { return find_label(labels_, key); }
 
 const LabelSet* Bodies::intern_labels(std::vector<std::pair<std::string_view, std::string_view>> labels) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -23,6 +24,8 @@ namespace holdfast::cache {
 
 // The value of a label in a set; nullopt if it is absent.
 std::optional<std::string_view> find_label(const LabelSet* labels, std::string_view key);
+// Calls `visit(key, value)` for each label of a set.
+void for_each_label(const LabelSet* labels, const std::function<void(std::string_view, std::string_view)>& visit);
 
 class Bodies {
  public:

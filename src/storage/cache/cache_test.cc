@@ -118,6 +118,21 @@ TEST(CacheTest, SelectorsFilterEntries) {
   for (const SelectorCase& test : cases) {
     SCOPED_TRACE(test.name);
     EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "", .selector = test.selector}), test.want);
+    // Selectors of hundreds of requirements are compared in another way, with the same result.
+    Selector longer = test.selector;
+    for (int i = 0; i < 100; ++i) {
+      const std::string none = "none" + std::to_string(i);
+      longer.labels.push_back({none, Operator::Absent, {}});
+      longer.fields.push_back({FieldRequirement::kName, false, none});
+      for (LabelRequirement& requirement : longer.labels) {
+        const bool lists = requirement.op == Operator::In || requirement.op == Operator::NotIn;
+        if (lists) requirement.values.push_back(none);
+      }
+    }
+    EXPECT_EQ(f.keys(*f.cache->snapshot(), {.scope = "", .selector = longer}), test.want);
+    longer.labels.push_back({"app", Operator::In, {"db"}});
+    longer.labels.push_back({"app", Operator::In, {"web"}});
+    EXPECT_THAT(f.keys(*f.cache->snapshot(), {.scope = "", .selector = longer}), IsEmpty());
   }
   // The index also respects scope and pages.
   const Selector on_n1{.fields = {{0, true, "n1"}}};
@@ -360,7 +375,11 @@ TEST(CacheTest, InitialEventsOfAnEmptyResourceAreOnlyTheBookmark) {
 TEST(CacheTest, ASelectorTurnsChangesIntoAddedAndDeleted) {
   CacheFixture f;
   f.start();
-  Watcher watcher = f.watch({.selector = {.labels = {{"app", LabelRequirement::Operator::In, {"web"}}}}});
+  Selector selector{.labels = {{"app", LabelRequirement::Operator::In, {"web"}}}};
+  Watcher watcher = f.watch({.selector = selector});
+  // More values than are compared one by one.
+  for (int i = 0; i < 100; ++i) selector.labels[0].values.push_back("none" + std::to_string(i));
+  Watcher longer = f.watch({.selector = selector});
   f.put("a/x", object("1", {{"app", "db"}}));
   f.put("a/x", object("2", {{"app", "web"}}));
   f.put("a/x", object("3", {{"app", "web"}}));
@@ -368,8 +387,10 @@ TEST(CacheTest, ASelectorTurnsChangesIntoAddedAndDeleted) {
   f.put("a/x", object("5", {{"app", "web"}}));
   f.remove("a/x");
   // Deleted shows the state the watcher saw last, with the revision of the change.
-  EXPECT_THAT(f.events(watcher), ElementsAre("ADDED a/x rv=3;2", "MODIFIED a/x rv=4;3", "DELETED a/x rv=5;3",
-                                             "ADDED a/x rv=6;5", "DELETED a/x rv=7;5"));
+  const auto seen = ElementsAre("ADDED a/x rv=3;2", "MODIFIED a/x rv=4;3", "DELETED a/x rv=5;3", "ADDED a/x rv=6;5",
+                                "DELETED a/x rv=7;5");
+  EXPECT_THAT(f.events(watcher), seen);
+  EXPECT_THAT(f.events(longer), seen);
 }
 
 TEST(CacheTest, WatchersOfAFieldANamespaceOrAnObjectGetOnlyTheirEvents) {

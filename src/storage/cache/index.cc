@@ -4,9 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/ascii.h"
 #include "base/hash.h"
-#include "cache/bodies.h"
+#include "cache/selector_index.h"
 
 namespace holdfast::cache {
 
@@ -84,63 +83,6 @@ Narrowed narrowed(const Index& index, const Selector& selector) {
   return {};
 }
 
-// Decimal, like Go's ParseInt.
-std::optional<int64_t> parse_integer(std::string_view text) {
-  bool negative = false;
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
-    negative = text[0] == '-';
-    text.remove_prefix(1);
-  }
-  if (text.empty()) return std::nullopt;
-  int64_t n = 0;
-  for (char c : text) {
-    if (!is_digit(c)) return std::nullopt;
-    if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, c - '0', &n)) return std::nullopt;
-  }
-  if (negative) return n;
-  if (n == INT64_MIN) return std::nullopt;
-  return -n;
-}
-
-bool holds(const LabelRequirement& requirement, const LabelSet* labels) {
-  using Operator = LabelRequirement::Operator;
-  const std::optional<std::string_view> value = find_label(labels, requirement.key);
-  const auto among = [&] {
-    return std::find(requirement.values.begin(), requirement.values.end(), *value) != requirement.values.end();
-  };
-  switch (requirement.op) {
-    case Operator::Exists:
-      return value.has_value();
-    case Operator::Absent:
-      return !value;
-    case Operator::In:
-      return value && among();
-    case Operator::NotIn:
-      return !value || !among();
-    case Operator::Greater:
-    case Operator::Less: {
-      if (!value || requirement.values.size() != 1) return false;
-      const std::optional<int64_t> mine = parse_integer(*value), bound = parse_integer(requirement.values[0]);
-      if (!mine || !bound) return false;
-      return requirement.op == Operator::Greater ? *mine > *bound : *mine < *bound;
-    }
-  }
-  return false;
-}
-
-bool holds(const FieldRequirement& requirement, const Entry& entry) {
-  const std::string_view value = requirement.field == FieldRequirement::kName ? entry.name()
-                                 : requirement.field == FieldRequirement::kNamespace
-                                     ? entry.namespace_name()
-                                     : entry.field(static_cast<size_t>(requirement.field));
-  return (value == requirement.value) == requirement.equal;
-}
-
-bool fields_match(const Selector& selector, const Entry& entry) {
-  return std::all_of(selector.fields.begin(), selector.fields.end(),
-                     [&entry](const FieldRequirement& r) { return holds(r, entry); });
-}
-
 // Whether the object with this key may match the selector, judging by the key only.
 bool may_match(const Selector& selector, std::string_view key) {
   const size_t slash = key.find('/');
@@ -155,15 +97,16 @@ bool may_match(const Selector& selector, std::string_view key) {
 // Which label sets match a selector. Many entries share a set: the result per set is cached.
 class LabelFilter {
  public:
-  explicit LabelFilter(const std::vector<LabelRequirement>& requirements) : requirements_(requirements) {}
+  // `index` may be null.
+  LabelFilter(const std::vector<LabelRequirement>& requirements, const SelectorIndex* index)
+      : requirements_(requirements), index_(index) {}
 
   bool matches(const LabelSet* labels) {
     if (requirements_.empty()) return true;
     Known& known = known_[(reinterpret_cast<uintptr_t>(labels) >> 4) % std::size(known_)];
     if (!known.set || *known.set != labels) {
       known.set = labels;
-      known.matches = std::all_of(requirements_.begin(), requirements_.end(),
-                                  [labels](const LabelRequirement& r) { return holds(r, labels); });
+      known.matches = index_ != nullptr ? index_->labels_hold(labels) : labels_hold(requirements_, labels);
     }
     return known.matches;
   }
@@ -174,6 +117,7 @@ class LabelFilter {
     bool matches = false;
   };
   const std::vector<LabelRequirement>& requirements_;
+  const SelectorIndex* const index_;
   Known known_[256];
 };
 
@@ -194,7 +138,11 @@ ListPage Snapshot::list(const ListRequest& request) const {
     const uint64_t first = tree.rank({{}, from}), behind = rank_of_end();
     left = behind > first ? behind - first : 0;
   }
-  LabelFilter filter(selector.labels);
+  const std::unique_ptr<const SelectorIndex> many = SelectorIndex::of(selector);
+  LabelFilter filter(selector.labels, many.get());
+  const auto fields_match = [&](const Entry& entry) {
+    return many != nullptr ? many->fields_hold(entry) : fields_hold(selector.fields, entry);
+  };
   const auto ahead = selector.labels.empty() ? Tree::Cursor::Ahead::Fetch : Tree::Cursor::Ahead::Leave;
   const Entry* last = nullptr;
   for (Tree::Cursor at(tree, {narrow.value, from}, ahead); at && left > 0; at.next(), --left) {
@@ -208,7 +156,7 @@ ListPage Snapshot::list(const ListRequest& request) const {
       break;
     }
     last = &entry;
-    if (filter.matches(at.labels()) && fields_match(selector, entry)) page.entries.push_back(EntryRef::share(entry));
+    if (filter.matches(at.labels()) && fields_match(entry)) page.entries.push_back(EntryRef::share(entry));
   }
   if (page.more) {
     // Immediately after the last entry examined.
@@ -225,9 +173,7 @@ ListPage Snapshot::list(const ListRequest& request) const {
 }
 
 bool Selector::matches(const Entry& entry) const {
-  return fields_match(*this, entry) && std::all_of(labels.begin(), labels.end(), [&entry](const LabelRequirement& r) {
-           return holds(r, entry.labels());
-         });
+  return fields_hold(fields, entry) && labels_hold(labels, entry.labels());
 }
 
 }  // namespace holdfast::cache

@@ -1,8 +1,14 @@
 #include "cache/watcher.h"
 
+#include <algorithm>
+
 #include "cache/state.h"
 
 namespace holdfast::cache {
+
+namespace {
+constexpr size_t kPageOfLongSelector = 5000;
+}  // namespace
 
 const std::shared_ptr<const Event>& WakeList::Resumption::share(const std::shared_ptr<const Event>& event) {
   if (last != event.get()) {
@@ -42,7 +48,7 @@ void WatcherState::offer(const std::shared_ptr<const Event>& event, bool routed,
   if (event->revision <= after) return;
   const bool all = routed && takes_all_;
   const auto mine = [&](const EntryRef& entry) {
-    return entry && (all || (entry->key().starts_with(request.scope) && request.selector.matches(*entry)));
+    return entry && (all || (entry->key().starts_with(request.scope) && selected(*entry)));
   };
   const bool was = mine(event->previous), is = mine(event->object);
   if (!was && !is) return;
@@ -106,6 +112,8 @@ void WatcherState::finish(Watcher::End why, WakeList& wakes) {
 }
 
 void WatcherState::take_initial(size_t max, std::vector<Delivery>& out) {
+  // Each page copies the selector and prepares it again.
+  if (selector_index != nullptr) max = std::max(max, kPageOfLongSelector);
   const ListPage page =
       initial.list({.scope = request.scope, .selector = request.selector, .from = initial_from, .limit = max});
   for (const EntryRef& entry : page.entries) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/event.h"
+#include "cache/selector_index.h"
 
 namespace holdfast::cache {
 
@@ -51,6 +52,7 @@ struct WatcherState {
         base_limit_(queue_events),
         takes_all_(r.selector.empty()),
         request(std::move(r)),
+        selector_index(SelectorIndex::of(request.selector)),
         counts(std::move(c)) {}
 
   // --- Called by the cache, under its lock ---
@@ -98,6 +100,7 @@ struct WatcherState {
  public:
   // Constant after construction.
   const WatchRequest request;
+  const std::unique_ptr<const SelectorIndex> selector_index;  // Null if the selector is short.
   const std::shared_ptr<SharedCounts> counts;
   std::weak_ptr<struct CacheState> cache;
   std::string route;  // Which changes are relevant: see CacheState.
@@ -113,6 +116,10 @@ struct WatcherState {
 
  private:
   friend struct CacheState;
+  bool selected(const Entry& entry) const {
+    if (selector_index == nullptr) return request.selector.matches(entry);
+    return selector_index->fields_hold(entry) && selector_index->labels_hold(entry.labels());
+  }
   void push(Delivery delivery, const std::shared_ptr<const Event>& event, uint64_t batch, WakeList& wakes);
   // Queues the delivery, or hands it to the waiting follower. `event` may be null.
   void put(Delivery delivery, const std::shared_ptr<const Event>& event, WakeList& wakes);
