@@ -1,7 +1,9 @@
 // ServiceAccount: pods run as an existing account, with its token and image pull secrets.
 #include <random>
+#include <unordered_set>
 
 #include "admission/plugin.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
@@ -105,18 +107,19 @@ void mount_token(Attributes& attributes, Draft::Node pod) {
 
 // --- Errors ---
 
-// Visits the secrets that a container refers to, each with Kubernetes' name for the location.
+// Visits the secrets that a container refers to, each with a function that makes Kubernetes' name for the location: it
+// has the names of container and variable, which are of any length at this point.
 template <class Visit>
 void visit_container_secrets(const Value& container, std::string_view kind, Visit&& visit) {
-  const std::string prefix = std::string(kind) + " " + std::string(container.text_at("name"));
+  const auto prefix = [&] { return std::string(kind) + " " + std::string(container.text_at("name")); };
   for (const Value& env : container.items_at("env")) {
     if (const Value* key = env.get("valueFrom", "secretKeyRef"); key != nullptr && key->is_map()) {
-      visit(prefix + " with envVar " + std::string(env.text_at("name")), key->text_at("name"));
+      visit([&] { return prefix() + " with envVar " + std::string(env.text_at("name")); }, key->text_at("name"));
     }
   }
   for (const Value& from : container.items_at("envFrom")) {
     if (const Value* secret = from.find("secretRef"); secret != nullptr && secret->is_map()) {
-      visit(prefix + " with envFrom", secret->text_at("name"));
+      visit([&] { return prefix() + " with envFrom"; }, secret->text_at("name"));
     }
   }
 }
@@ -129,7 +132,7 @@ bool refers_to_secrets(const Value& pod) {
   bool found = false;
   for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (const Value& container : pod.items_at("spec", list)) {
-      visit_container_secrets(container, "", [&](const std::string&, std::string_view) { found = true; });
+      visit_container_secrets(container, "", [&](const auto&, std::string_view) { found = true; });
     }
   }
   for (const Value& volume : pod.items_at("spec", "volumes")) {
@@ -158,12 +161,17 @@ Result<Unit> check_mirror(const Attributes& attributes, const Value& pod) {
   return Unit{};
 }
 
-bool names_secret(const Value& account, std::string_view list, std::string_view name) {
-  for (const Value& secret : account.items_at(list)) {
-    if (secret.text_at("name") == name) return true;
+// The names in a list of an account. There may be thousands, and a pod may refer to as many.
+class SecretNames {
+ public:
+  SecretNames(const Value& account, std::string_view list) {
+    for (const Value& secret : account.items_at(list)) names_.insert(secret.text_at("name"));
   }
-  return false;
-}
+  bool contains(std::string_view name) const { return names_.contains(name); }
+
+ private:
+  std::unordered_set<std::string_view, KeyHash> names_;
+};
 
 bool enforces_secrets(const Value& account) {
   return parse_bool(account.text_at("metadata", "annotations", kEnforceAnnotation)).value_or(false);
@@ -172,10 +180,11 @@ bool enforces_secrets(const Value& account) {
 // The first secret that is not listed by an account with restricted secrets.
 std::string foreign_secret(const Value& account, const Value& pod, bool ephemeral) {
   const std::string name(account.text_at("metadata", "name"));
+  const SecretNames secrets(account, "secrets"), pull_secrets(account, "imagePullSecrets");
   std::string problem;
-  auto check = [&](const std::string& place, std::string_view secret) {
-    if (!problem.empty() || names_secret(account, "secrets", secret)) return;
-    problem = place + " referencing secret.secretName=\"" + std::string(secret) +
+  auto check = [&](const auto& place, std::string_view secret) {
+    if (!problem.empty() || secrets.contains(secret)) return;
+    problem = place() + " referencing secret.secretName=\"" + std::string(secret) +
               "\" is not allowed because service account " + name + " does not reference that secret";
   };
   if (ephemeral) {
@@ -186,9 +195,7 @@ std::string foreign_secret(const Value& account, const Value& pod, bool ephemera
   }
   for (const Value& volume : pod.items_at("spec", "volumes")) {
     const Value* source = volume.find("secret");
-    if (source == nullptr || !source->is_map() || names_secret(account, "secrets", source->text_at("secretName"))) {
-      continue;
-    }
+    if (source == nullptr || !source->is_map() || secrets.contains(source->text_at("secretName"))) continue;
     return "volume with secret.secretName=\"" + std::string(source->text_at("secretName")) +
            "\" is not allowed because service account " + name + " does not reference that secret";
   }
@@ -198,7 +205,7 @@ std::string foreign_secret(const Value& account, const Value& pod, bool ephemera
   if (!problem.empty()) return problem;
   size_t index = 0;
   for (const Value& secret : pod.items_at("spec", "imagePullSecrets")) {
-    if (!names_secret(account, "imagePullSecrets", secret.text_at("name"))) {
+    if (!pull_secrets.contains(secret.text_at("name"))) {
       return "imagePullSecrets[" + std::to_string(index) + "].name=\"" + std::string(secret.text_at("name")) +
              "\" is not allowed because service account " + name + " does not reference that imagePullSecret";
     }

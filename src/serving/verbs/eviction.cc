@@ -146,8 +146,12 @@ Task<Result<write::NextObject>> mark_pod(call::Call& call, const request::Delete
 Task<Result<std::vector<std::string>>> budgets_of(call::Call& call, const resource::Served& budgets, const Value& pod) {
   Result<cache::Snapshot> snapshot = co_await budgets.storage->cache().consistent(call.executor());
   if (!snapshot) co_return snapshot.take_error();
+  const std::vector<cache::EntryRef> all = snapshot->list({.scope = std::string(call.ns()) + "/"}).entries;
+  size_t bytes = 0;
+  for (const cache::EntryRef& entry : all) bytes += entry->body_bytes();
+  if (bytes > call::kLongBytes) co_await leave_loop(call);
   std::vector<std::string> names;
-  for (const cache::EntryRef& entry : snapshot->list({.scope = std::string(call.ns()) + "/"}).entries) {
+  for (const cache::EntryRef& entry : all) {
     const store::Blob body = entry->body();
     Arena arena;
     Result<Value> budget = budgets.storage->codec().tree(arena, *body);
@@ -176,6 +180,7 @@ Task<Result<bool>> pass_budget(call::Call& call, write::Writer& writer, const Va
   target.subresource = "status";
   target.verb = request::Verb::Update;
   target.name = names->front();
+  co_await return_to_loop(call);
   call::Call asked(call, own_calls::server_user(), *budgets, target);
 
   Result<std::unique_ptr<write::LiveObject>> live = co_await write::read_live(asked, asked.info.name);
