@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,22 @@ class ShutdownTest(unittest.TestCase):
         gave_up = "shutting down takes too long" in server.text()
         self.assertEqual(status, int(gave_up), server.text()[-2000:])
         self.assertTrue(forced or not gave_up)
+
+    def test_a_start_that_waits(self):
+        # For an etcd, and for a signer, that accept connections and say nothing.
+        with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as etcd, socket.socket(socket.AF_UNIX) as signer:
+            signer.bind(folder + "/signer")
+            signer.listen()
+            for flag in (f"--etcd-servers=http://127.0.0.1:{etcd.getsockname()[1]}", f"--service-account-signing-endpoint={folder}/signer"):
+                with self.subTest(flag.partition("=")[0]), open(folder + "/log", "w+", encoding="utf-8") as log:
+                    process = subprocess.Popen([BINARY, "serve", "--listen=127.0.0.1:0", "--data-dir", folder + "/" + flag[2:6], flag], stderr=log)
+                    self.stack.callback(lambda process=process: process.poll() is None and process.kill())
+                    listener = etcd if "etcd" in flag else signer
+                    listener.settimeout(60)
+                    connection, _ = listener.accept()
+                    process.send_signal(signal.SIGTERM)
+                    self.assertEqual(process.wait(60), 0, pathlib.Path(folder + "/log").read_text())
+                    connection.close()
 
     def test_a_watch(self):
         server = self.start()
