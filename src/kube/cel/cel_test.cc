@@ -135,6 +135,67 @@ TEST(Cel, EvaluationStopsAtTheCostLimit) {
   EXPECT_LT(outcome.cost, 10'000u);
 }
 
+// Of an expression about two texts of the user, which are long.
+Val about_texts(std::string_view expression, const std::string& a, const std::string& b, Arena& arena) {
+  const auto environment = Environment::make({.variables = {{"a", string_type()}, {"b", string_type()}}});
+  const Environment::Compiled compiled = environment->compile(expression);
+  EXPECT_NE(compiled.program, nullptr) << compiled.error.text;
+  Bindings bindings(*environment);
+  bindings.set(0, Val::string(a));
+  bindings.set(1, Val::string(b));
+  return compiled.program->evaluate(bindings, arena, kPerCallLimit).value;
+}
+
+TEST(Cel, ResultsAreLimitedWhateverTheyCost) {
+  const std::string long_text(100'000, 'a');
+  for (const char* expression : {"a.replace('a', b) == ''", "a.replace('', b) == ''",
+                                 "'%.999999999f'.format([1.5]) == ''", "'%.999999999e'.format([1.5]) == ''"}) {
+    Arena arena;
+    const Val value = about_texts(expression, long_text, long_text, arena);
+    ASSERT_TRUE(value.is_error()) << expression;
+    EXPECT_EQ(value.text(), kCostLimitExceeded) << expression;
+    EXPECT_LT(arena.reserved_bytes(), size_t{1} << 20) << expression;
+  }
+  Arena arena;
+  EXPECT_TRUE(about_texts("a.replace('a', 'bb').size() == 200000", long_text, "", arena).is_true());
+}
+
+TEST(Cel, FunctionsThatCostLittleReadNoMoreThanTheirShare) {
+  const std::string long_text(1'000'000, 'a');
+  for (const char* expression :
+       {"lists.range(10000).all(i, a.charAt(999999 - i) == 'a')", "lists.range(10000).all(i, size(a) > i)"}) {
+    Arena arena;
+    const Val value = about_texts(expression, long_text, "", arena);
+    ASSERT_TRUE(value.is_error()) << expression;
+    EXPECT_EQ(value.text(), kCostLimitExceeded) << expression;
+  }
+  // Ten times are for free.
+  Arena arena;
+  EXPECT_TRUE(about_texts("lists.range(10).all(i, a.charAt(999999 - i) == 'a')", long_text, "", arena).is_true());
+}
+
+TEST(Cel, PartsOfTextsAreFoundInLinearTime) {
+  // Comparing the part at each place would take minutes.
+  const std::string text(400'000, 'a'), part = std::string(200'000, 'a') + "b";
+  Arena arena;
+  for (const char* expression :
+       {"a.indexOf(b) == -1", "a.lastIndexOf(b) == -1", "a.split(b).size() == 1", "a.replace(b, 'x') == a",
+        "(a + b + a).indexOf(b) == 400000", "(a + b + a).lastIndexOf(b) == 400000",
+        "(b + a).lastIndexOf('b') == 200000", "'äöüäöü'.indexOf('öü') == 1", "'äöüäöü'.lastIndexOf('öü') == 4",
+        "'äöüäöü'.lastIndexOf('öü', 3) == 1", "'abcabc'.indexOf('abc', 1) == 3", "'abab'.lastIndexOf('abc') == -1",
+        "'aabaab'.lastIndexOf('aab', 2) == 0"}) {
+    EXPECT_TRUE(about_texts(expression, text, part, arena).is_true()) << expression;
+  }
+}
+
+TEST(Cel, QueriesHaveAnyNumberOfParameters) {
+  std::string url = "http://x/?";
+  for (int i = 0; i < 50'000; ++i) url += "k" + std::to_string(i % 40'000) + "=" + std::to_string(i) + "&";
+  Arena arena;
+  EXPECT_TRUE(about_texts("url(a).getQuery().size() == 40000", url, "", arena).is_true());
+  EXPECT_TRUE(about_texts("url(a).getQuery()['k1'] == ['1', '40001']", url, "", arena).is_true());
+}
+
 TEST(Cel, RepeatedConcatenationSharesMemory) {
   std::string expression = "[1, 2]";
   for (int i = 0; i < 40; ++i) expression = "optional.of(" + expression + ").optMap(x, x + x).value()";

@@ -1,6 +1,7 @@
 // The function table: signatures, implementations and costs. Private to the module.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <span>
 #include <string>
@@ -22,12 +23,28 @@ struct Context {
   Arena& arena;
   uint64_t limit;
   uint64_t cost = 0;
+  uint64_t read_bytes = 0;
   bool exceeded = false;
 
   // False once the limit is exceeded, which ends the evaluation.
   bool charge(uint64_t amount) {
     cost += amount;
     if (cost > limit) exceeded = true;
+    return !exceeded;
+  }
+  // Some functions read a whole text at the cost of 1, as in Kubernetes: charAt() for each index of a list would read a
+  // megabyte a hundred thousand times. What is read beyond this is charged at a tenth of the usual price.
+  static constexpr uint64_t kFreeBytes = 16 << 20, kBytesOfCost = 100;
+  void read(uint64_t bytes) {
+    const uint64_t before = read_bytes;
+    read_bytes += bytes;
+    if (read_bytes > kFreeBytes) charge((read_bytes - std::max(before, kFreeBytes)) / kBytesOfCost);
+  }
+  // Whether a text of that length may be made; otherwise the evaluation ends. The price of a call often does not depend
+  // on its result, which can be as long as the product of its arguments.
+  static constexpr uint64_t kLeastLimit = 1'000'000;
+  bool admits(uint64_t bytes) {
+    if (bytes / 10 > std::max(limit, kLeastLimit)) exceeded = true;
     return !exceeded;
   }
 };
@@ -117,7 +134,7 @@ Val convert_to_duration(Arena& arena, const Val& v);
 Val convert_to_timestamp(Arena& arena, const Val& v);
 
 // Implements format(): "%s is %d". Also used to check literals at compile time.
-std::string format_text(Arena& arena, std::string_view format, const Val& args, std::string& problem);
+std::string format_text(Context& context, std::string_view format, const Val& args, std::string& problem);
 
 struct LibraryBuilder;
 void add_standard_functions(LibraryBuilder& library);

@@ -1,7 +1,9 @@
 // Kubernetes' libraries for IP addresses, networks and URLs, with the error messages of Go's netip and net/url.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/hash.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "base/url.h"
@@ -585,6 +587,7 @@ Val get_escaped_path(Context&, Args a) { return Val::string(url_of(a[0]).path); 
 
 Val get_query(Context& c, Args a) {
   std::vector<std::pair<std::string, std::vector<std::string>>> values;
+  std::unordered_map<std::string, size_t, KeyHash> places;
   std::string_view rest = url_of(a[0]).query;
   while (!rest.empty()) {
     const size_t end = rest.find('&');
@@ -597,9 +600,9 @@ Val get_query(Context& c, Args a) {
     const auto value = equals == std::string_view::npos ? std::optional<std::string>("")
                                                         : unescaped(pair.substr(equals + 1), Escaping::Query, problem);
     if (!key || !value) continue;
-    auto found = std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == *key; });
-    if (found == values.end()) found = values.insert(values.end(), {*key, {}});
-    found->second.push_back(*value);
+    const auto [place, is_new] = places.try_emplace(*key, values.size());
+    if (is_new) values.push_back({*key, {}});
+    values[place->second].second.push_back(*value);
   }
   std::vector<MapEntry> entries;
   entries.reserve(values.size());

@@ -578,6 +578,10 @@ class Evaluator {
     const bool by_result = n.cost == CostRule::FifthOfResult || n.cost == CostRule::ListOutput;
     // A call that exceeds the limit is not executed.
     if (!by_result) charge(run_time_cost(arena_, n.cost, args, args[0]));
+    for (const Val& arg : args) {
+      if (arg.is_string()) context_.read(arg.text().size());
+    }
+    if (context_.exceeded) throw LimitExceeded{};
     const Val result = failed != nullptr ? *failed : invoke(n, args);
     if (context_.exceeded) throw LimitExceeded{};
     if (by_result) charge(run_time_cost(arena_, n.cost, args, result));

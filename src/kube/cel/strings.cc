@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <list>
+#include <span>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/go_regexp.h"
@@ -35,6 +38,31 @@ Val text_of(Context& c, std::span<const uint32_t> runes) {
 }
 Val out_of_range(Context& c, int64_t index) { return error(c.arena, "index out of range: " + std::to_string(index)); }
 
+// The first place of `part`, which is not empty, in linear time; text.size() if it is not there. Calls are priced by
+// the text alone, and looking for a long part at each place of a long text takes minutes.
+size_t find_runes(std::span<const uint32_t> text, std::span<const uint32_t> part) {
+  // `part` continues after fallback[i] of its runes if that is how its first i end (Knuth, Morris and Pratt).
+  std::vector<uint32_t> fallback(part.size() + 1);
+  for (size_t i = 1, same = 0; i < part.size(); ++i) {
+    while (same > 0 && part[same] != part[i]) same = fallback[same];
+    if (part[same] == part[i]) ++same;
+    fallback[i + 1] = static_cast<uint32_t>(same);
+  }
+  for (size_t i = 0, same = 0; i < text.size(); ++i) {
+    while (same > 0 && part[same] != text[i]) same = fallback[same];
+    if (part[same] == text[i]) ++same;
+    if (same == part.size()) return i + 1 - same;
+  }
+  return text.size();
+}
+
+// The same for texts as bytes; npos if it is not there.
+size_t find_text(std::string_view text, std::string_view part, size_t from) {
+  if (text.size() - from < part.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  return found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+}
+
 Val char_at(Context& c, Args a) {
   const Runes runes = runes_of(a[0].text());
   const int64_t i = a[1].as_int();
@@ -49,8 +77,9 @@ Val index_of(Context& c, Args a) {
   if (offset < 0) return out_of_range(c, offset);
   const Runes text = runes_of(a[0].text()), part = runes_of(a[1].text());
   if (offset >= static_cast<int64_t>(text.size())) return Val::integer(-1);
-  const auto found = std::search(text.begin() + offset, text.end(), part.begin(), part.end());
-  return Val::integer(found == text.end() ? -1 : found - text.begin());
+  const std::span<const uint32_t> rest = std::span(text).subspan(static_cast<size_t>(offset));
+  const size_t found = find_runes(rest, part);
+  return Val::integer(found == rest.size() ? -1 : offset + static_cast<int64_t>(found));
 }
 
 Val last_index_of(Context& c, Args a) {
@@ -67,10 +96,12 @@ Val last_index_of(Context& c, Args a) {
   if (offset < 0) return out_of_range(c, offset);
   if (offset >= length) return Val::integer(-1);
   offset = std::min(offset, length - static_cast<int64_t>(part.size()));
-  for (int64_t i = offset; i >= 0; --i) {
-    if (std::equal(part.begin(), part.end(), text.begin() + i)) return Val::integer(i);
-  }
-  return Val::integer(-1);
+  if (offset < 0) return Val::integer(-1);
+  // The last place is the first one from the end.
+  const auto end = offset + static_cast<int64_t>(part.size());
+  const Runes backwards(text.rend() - end, text.rend()), part_backwards(part.rbegin(), part.rend());
+  const size_t found = find_runes(backwards, part_backwards);
+  return Val::integer(found == backwards.size() ? -1 : offset - static_cast<int64_t>(found));
 }
 
 Val with_case(Context& c, Args a, char low, char high, int shift) {
@@ -91,6 +122,7 @@ Val replace(Context& c, Args a) {
   size_t at = 0;
   if (old.empty()) {
     for (; left != 0; --left) {
+      if (!c.admits(out.size() + with.size())) return a[0];
       out += with;
       if (at >= text.size()) break;
       const size_t length = decode_rune(text, at).length;
@@ -99,9 +131,10 @@ Val replace(Context& c, Args a) {
     }
   } else {
     for (; left != 0; --left) {
-      const size_t found = text.find(old, at);
+      const size_t found = find_text(text, old, at);
       if (found == std::string_view::npos) break;
       out += text.substr(at, found - at);
+      if (!c.admits(out.size() + with.size())) return a[0];
       out += with;
       at = found + old.size();
     }
@@ -129,7 +162,7 @@ Val split(Context& c, Args a) {
     return list_of(c.arena, parts);
   }
   while (limit < 0 || static_cast<int64_t>(parts.size()) < limit - 1) {
-    const size_t found = text.find(separator, at);
+    const size_t found = find_text(text, separator, at);
     if (found == std::string_view::npos) break;
     parts.push_back(Val::string(text.substr(at, found - at)));
     at = found + separator.size();
@@ -227,7 +260,7 @@ Val quote(Context& c, Args a) {
 
 Val format(Context& c, Args a) {
   std::string problem;
-  const std::string text = format_text(c.arena, a[0].text(), a[1], problem);
+  const std::string text = format_text(c, a[0].text(), a[1], problem);
   return problem.empty() ? text_of(c, text) : error(c.arena, problem);
 }
 
@@ -383,7 +416,7 @@ std::string scientific_text(double d, int width) {
 
 class Formatter {
  public:
-  Formatter(Arena& arena, std::string& problem) : arena_(arena), problem_(problem) {}
+  Formatter(Context& context, std::string& problem) : context_(context), arena_(context.arena), problem_(problem) {}
 
   std::string run(std::string_view format, const Val& args) {
     std::string out;
@@ -402,7 +435,7 @@ class Formatter {
       if (next >= count) return fail("index " + std::to_string(next) + " out of range");
       if (i + 1 >= format.size()) return fail("unexpected end of string");
       out += clause(format, i, list_at(arena_, args, next++));
-      if (!problem_.empty()) return {};
+      if (!problem_.empty() || !context_.admits(out.size())) return {};
     }
     return out;
   }
@@ -431,6 +464,7 @@ class Formatter {
             "to integer: strconv.Atoi: parsing " +
             go_quote(digits) + (digits.empty() ? ": invalid syntax" : ": value out of range"));
       precision = std::stoi(digits);
+      if (!context_.admits(static_cast<uint64_t>(*precision))) return {};
       i = end;
     }
     const char verb = format[i++];
@@ -611,14 +645,15 @@ class Formatter {
                        std::string(v.type_name()));
   }
 
+  Context& context_;
   Arena& arena_;
   std::string& problem_;
 };
 
 }  // namespace
 
-std::string format_text(Arena& arena, std::string_view format, const Val& args, std::string& problem) {
-  return Formatter(arena, problem).run(format, args);
+std::string format_text(Context& context, std::string_view format, const Val& args, std::string& problem) {
+  return Formatter(context, problem).run(format, args);
 }
 
 }  // namespace holdfast::cel
