@@ -91,7 +91,7 @@ uint64_t LoopState::add_timer(TimePoint when, std::function<void()> work) {
 int LoopState::wait_millis() const {
   if (!ready_.empty() || !dirty_.empty()) return 0;
   if (heap_.empty()) return -1;
-  const auto left = heap_.front().when - std::chrono::steady_clock::now();
+  const auto left = heap_.front().when - current_time();
   if (left <= left.zero()) return 0;
   // Rounded up: waking a fraction of a millisecond early would spin.
   return static_cast<int>(
@@ -118,7 +118,7 @@ void LoopState::run_posted() {
 }
 
 void LoopState::measure_stall() {
-  const TimePoint end = std::chrono::steady_clock::now();
+  const TimePoint end = current_time();
   const int64_t took = std::chrono::duration_cast<std::chrono::microseconds>(end - measured_).count();
   measured_ = end;
   if (took > longest_stall_us.load(std::memory_order_relaxed)) longest_stall_us.store(took, std::memory_order_relaxed);
@@ -130,15 +130,18 @@ void LoopState::run() {
     int wait = wait_millis();
     if (wait != 0) {
       std::lock_guard lock(mutex_);
-      if (posted_.empty()) {
-        asleep_ = true;
-      } else {
+      if (!posted_.empty()) {
         wait = 0;
+      } else if (simulated_ != nullptr && wait > 0) {
+        simulated_->jump_to(heap_.front().when);
+        wait = 0;
+      } else {
+        asleep_ = true;
       }
     }
     event_count_ = std::max(0, epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), wait));
     asleep_ = false;
-    now_ = measured_ = std::chrono::steady_clock::now();
+    now_ = measured_ = current_time();
     for (int i = 0; i < event_count_; ++i) {
       auto* source = static_cast<EventSource*>(events_[i].data.ptr);
       if (source != nullptr && events_[i].events != 0) source->on_events(events_[i].events);
@@ -152,6 +155,12 @@ void LoopState::run() {
   // connection frees it. Bounded, because work may post itself again.
   constexpr int kLastRounds = 100;
   for (int round = 0; round < kLastRounds && has_work(); ++round) run_round();
+}
+
+void LoopState::simulate(SimulatedTime& time) {
+  assert(heap_.empty());
+  simulated_ = &time;
+  now_ = measured_ = time.monotonic();
 }
 
 bool LoopState::has_work() {
@@ -200,7 +209,7 @@ bool EventLoop::in_thread() const {
 }
 
 EventLoop::TimerId EventLoop::run_after(Millis delay, std::function<void()> work) {
-  return state_->add_timer(std::chrono::steady_clock::now() + delay, std::move(work));
+  return state_->add_timer(state_->current_time() + delay, std::move(work));
 }
 
 std::chrono::microseconds EventLoop::take_longest_stall() {
@@ -208,6 +217,18 @@ std::chrono::microseconds EventLoop::take_longest_stall() {
 }
 
 void EventLoop::cancel(TimerId id) { state_->cancel_timer(id); }
+
+UnixTime SimulatedTime::now() const {
+  constexpr int64_t kStartSeconds = 1'800'000'000;
+  const int64_t nanos = passed_.load();
+  return {kStartSeconds + nanos / 1'000'000'000, static_cast<int32_t>(nanos % 1'000'000'000)};
+}
+
+void SimulatedTime::jump_to(std::chrono::steady_clock::time_point when) {
+  passed_.store(std::chrono::duration_cast<std::chrono::nanoseconds>(when - kStart).count());
+}
+
+void simulate_time(EventLoop& loop, SimulatedTime& time) { loop.state().simulate(time); }
 
 struct Loops::Threads {
   std::vector<std::thread> threads;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "net/net.h"
+#include "net/simulated_time.h"
 
 namespace holdfast::net::detail {
 
@@ -60,7 +61,12 @@ struct LoopState {
   void cancel_timer(uint64_t id) { timers_.erase(id); }
 
   TimePoint now() const { return now_; }  // The time at which this round began.
-  std::string_view http_date();           // "Sun, 06 Nov 1994 08:49:37 GMT", formatted once per second.
+  // The system's time, or that of a simulation.
+  TimePoint current_time() const {
+    return simulated_ == nullptr ? std::chrono::steady_clock::now() : simulated_->monotonic();
+  }
+  void simulate(SimulatedTime& time);
+  std::string_view http_date();  // "Sun, 06 Nov 1994 08:49:37 GMT", formatted once per second.
 
   std::atomic<std::thread::id> thread;
   std::atomic<int64_t> longest_stall_us{0};
@@ -84,6 +90,7 @@ struct LoopState {
   int epoll_fd_;
   int wake_fd_;
   std::atomic<bool> stopping_{false};
+  SimulatedTime* simulated_ = nullptr;  // Null for the system's time.
   TimePoint now_;
   TimePoint measured_;  // When the previous unit of work ended.
   std::vector<std::coroutine_handle<>> ready_, resuming_;
