@@ -366,7 +366,7 @@ Result<request::DeleteOptions> read_delete_options(call::Call& call, std::string
   if (const Value* ignore = typed->find(request::kIgnoreStoreReadError); ignore != nullptr && ignore->is_bool()) {
     options.ignore_store_read_error = ignore->as_bool() && unsafe_deletes_are_on(call);
   }
-  // Like Kubernetes, honors dryRun in the query even if there is a body.
+  // Like in Kubernetes, the query then does not matter: not even its dryRun (DeleteResource in handlers/delete.go).
   Result<Unit> valid = validate(options);
   if (!valid) return valid.take_error();
   return options;
