@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# replay_test.sh [--etcd] [--as-user] [--gates LIST] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
+# replay_test.sh [--paced] [--etcd] [--as-user] [--gates LIST] HOLDFAST TOPIC...: starts a server on an empty store (embedded, or a real etcd: HOLDFAST_ETCD
 # overrides the binary on the PATH) and replays the recordings of the topics (directories next to this script) against
 # it. Prints the first difference of each scenario that differs.
+# --paced: every write in a second of its own, as recorded, so that the times and the order of managedFields are compared
+# as well. Takes as many seconds as the longest scenario has writes, since they wait at the same time.
 set -euo pipefail
+pace=(--fast)
+[ "$1" != --paced ] || { pace=(--jobs 60); shift; }
 on_etcd=
 [ "$1" != --etcd ] || { on_etcd=1; shift; }
 # Run as the recorded administrator, a member of system:masters, or as a user of the same name with only RBAC permissions.
@@ -74,6 +78,6 @@ for topic in "$@"; do
     files+=("$file")
   done
 done
-python3 "$here/replay.py" --server "$server" --token replay-token --fast "${files[@]}"
+python3 "$here/replay.py" --server "$server" --token replay-token "${pace[@]}" "${files[@]}"
 # Every value is intact, and every value marked as being in normal form is.
 [ -n "$on_etcd" ] || "$holdfast" store check "$dir/data"
