@@ -612,6 +612,26 @@ const std::map<std::string, Work>& cases() {
            fail("no conflict");
          }
        }},
+      {"apply that unsets the fields of many managers",
+       [](size_t n) {
+         Arena arena;
+         const ownership::MergeType& type = ownership::MergeTypes::deduced();
+         ownership::FieldManagerOptions options{.api_version = "e.com/v1", .kind = "W"};
+         options.versions.push_back({"e.com/v1", &type});
+         const ownership::FieldManager manager(std::move(options));
+         const auto object = [&](const std::string& map) {
+           return json(arena, R"({"apiVersion":"e.com/v1","kind":"W","metadata":{"name":"w"},"data":)" + map + "}");
+         };
+         const Value live = object(data(n, "x"));
+         const Value config = object(
+             "{" + listed(n, [](size_t i) { return quoted("k" + number(i)) + R"(:{"k8s_io__value":"unset"})"; }) + "}");
+         const ownership::Managed owners = managers(arena, n, ownership::Operation::Apply, "e.com/v1", "data");
+         const std::string me = "me";
+         Result<ownership::ApplyResult> applied = manager.apply(
+             arena,
+             {.live = &live, .live_managed = &owners, .config = config, .manager = me, .force = true, .now = {2, 0}});
+         if (!applied) fail(applied.error().message);
+       }},
       {"schema, required properties",
        [](size_t n) {
          Arena arena;

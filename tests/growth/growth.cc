@@ -7,9 +7,10 @@
 // Runs the API in this process and sends it requests that contain a list or a map of n items, of 2n and of 4n: for
 // every list and map of every built-in kind (the catalog knows them), for custom resources, and for headers and query
 // parameters. Items are equal or different, minimal or complete; objects are created, updated with their items in
-// another order, applied by two managers, printed as Tables and YAML. Of each request it measures the size of the
-// response, the bytes allocated by the process, and its CPU time. What grows with n^1.5 or faster is reported, and
-// fails.
+// another order, applied by two managers, with unset markers in place of their items, printed as Tables and YAML. Users
+// who hold n rules write roles of n rules, and n objects are listed with selectors of n values. Of each request it
+// measures the size of the response, the bytes allocated by the process, and its CPU time. What grows with n^1.5 or
+// faster is reported, and fails.
 //
 // The first two are exact. CPU time is not: it only counts if it is more than a few milliseconds, and if the least of
 // several runs shows the same growth twice. Where it seems to grow but is too short to tell, four times as many items
@@ -120,7 +121,8 @@ class Search {
  public:
   explicit Search(const Options& options) : options_(options), begin_(cpu_seconds()) {}
 
-  InProcess& server() { return server_; }
+  // Where requests go from now on.
+  void use(InProcess& server) { server_ = &server; }
   bool over() const { return cpu_seconds() - begin_ > options_.seconds; }
   bool wants(const std::string& name) const {
     return options_.only.empty() || name.find(options_.only) != std::string::npos;
@@ -134,7 +136,7 @@ class Search {
       request.headers.emplace_back("content-type", "application/json");
     }
     ++requests_;
-    return server_.send(std::move(request));
+    return server_->send(std::move(request));
   }
   int status_of(net::ClientRequest request) {
     const Result<net::ClientResponse> response = send(std::move(request));
@@ -229,7 +231,7 @@ class Search {
 
   const Options options_;
   const double begin_;
-  InProcess server_;
+  InProcess* server_ = nullptr;
   size_t measured_ = 0, requests_ = 0, findings_ = 0;
   int last_status_ = 0;
 };
@@ -359,6 +361,49 @@ Value items_of(Arena& arena, const Field& field, size_t count, Items items, Fill
     }
   }
   return is_map ? map.build() : list.build();
+}
+
+// What an apply unsets: items, or a field in each.
+enum class Unset : uint8_t { Nothing, Items, Fields };
+
+bool has_items_with_markers(const Type& type) {
+  if (type.shape == Shape::Map) return type.map_kind == types::MapKind::Granular;
+  return type.list_kind != types::ListKind::Atomic;
+}
+
+Value unset_marker(Arena& arena) {
+  MapBuilder marker(arena);
+  marker.add(ownership::kUnsetKey, Value::string("unset"));
+  return marker.build();
+}
+
+// The list or map with markers; nullopt if its items have no such fields.
+std::optional<Value> with_markers(Arena& arena, const Type& type, const Value& items, Unset unset) {
+  const Type& element = *type.element;
+  const auto is_key = [&type](std::string_view name) {
+    return std::find(type.list_keys.begin(), type.list_keys.end(), name) != type.list_keys.end();
+  };
+  const Field* field = nullptr;  // The one to unset.
+  for (const Field* one : element.members) {
+    if (field == nullptr && one->exists(nullptr) && !is_key(one->name)) field = one;
+  }
+  if (unset == Unset::Fields && field == nullptr) return std::nullopt;
+  const auto marked = [&](const Value& item) {
+    MapBuilder out(arena);
+    for (const std::string_view key : type.list_keys) {
+      if (const Value* value = item.find(key)) out.add(key, *value);
+    }
+    if (type.shape == Shape::List && type.list_kind == types::ListKind::Set) out.add(ownership::kUnsetElement, item);
+    if (unset == Unset::Items) {
+      out.add(ownership::kUnsetKey, Value::string("unset"));
+    } else {
+      out.add(field->name, unset_marker(arena));
+    }
+    return out.build();
+  };
+  if (type.shape == Shape::List) return with_each_item(arena, items, marked);
+  return with_each_member(arena, items,
+                          [&](const Member& member) { return std::optional<Value>(marked(member.value)); });
 }
 
 // `object` with the value at the place; what is missing on the way is created with what it requires.
@@ -513,10 +558,14 @@ class Objects {
     Items items;
     Fill fill;
     size_t first = 0;
+    Unset unset = Unset::Nothing;
 
     std::string with(size_t count) const {
       Arena arena;
-      const Value value = items_of(arena, *place.path.back(), count, items, fill, first);
+      Value value = items_of(arena, *place.path.back(), count, items, fill, first);
+      if (unset != Unset::Nothing) {
+        value = with_markers(arena, *place.path.back()->type, value, unset).value_or(value);
+      }
       return codec::encode_json(put(arena, base_of(arena, *place.resource), place.path, value));
     }
   };
@@ -570,6 +619,18 @@ class Objects {
                                                   .body = sent.with(count)};
                       }));
     }
+    if (items == Items::Different && fill == Fill::Required && has_items_with_markers(*place.path.back()->type)) {
+      for (const auto& [what, unset] :
+           {std::pair<std::string, Unset>{"items", Unset::Items}, {"fields of items", Unset::Fields}}) {
+        const Body sent{place, items, fill, 0, unset};
+        search_.measure(name + ", apply that unsets " + what, stored([&, sent](size_t count) {
+                          return net::ClientRequest{.method = "PATCH",
+                                                    .target = one + "?dryRun=All&fieldManager=other&force=true",
+                                                    .headers = {{"content-type", "application/apply-patch+yaml"}},
+                                                    .body = sent.with(count)};
+                        }));
+      }
+    }
     for (const std::string& type : {std::string(kTable), std::string("application/yaml")}) {
       search_.measure(name + ", list as " + type, stored([&, type](size_t) {
                         return net::ClientRequest{
@@ -620,6 +681,9 @@ class CustomObjects {
              R"("set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},)"
              R"("list":{"type":"array","items":{"type":"string"}},)"
              R"("numbers":{"type":"array","items":{"type":"integer","minimum":5}},)"
+             R"("structs":{"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string",)"
+             R"("default":"x"},"s":{"type":"object","properties":{"b":{"type":"string"},"c":{"type":"string",)"
+             R"("default":"d"}}}}}},)"
              R"("map":{"type":"object","additionalProperties":{"type":"string"}}}}}}}}]}})"});
     if (made != 201) {
       printf("the definition was rejected with %d\n", made);
@@ -669,6 +733,33 @@ class CustomObjects {
          [&](size_t n, const std::string&) {
            return R"("map":{)" +
                   list(n, [&](size_t i) { return "\"x" + number(i) + R"(":{"k8s_io__value":"unset"})"; }) + "}";
+         }},
+        {"unset markers below a long key",
+         [&](size_t n, const std::string&) {
+           return "\"" + std::string(8 * n, 'k') + "\":{" +
+                  list(n, [&](size_t i) { return "\"x" + number(i) + R"(":{"k8s_io__value":"unset"})"; }) + "}";
+         }},
+        {"unset markers in structs that do not exist",
+         [&](size_t n, const std::string&) {
+           return R"("structs":{)" +
+                  list(n, [&](size_t i) { return "\"x" + number(i) + R"(":{"s":{"b":{"k8s_io__value":"unset"}}})"; }) +
+                  "}";
+         }},
+        {"unset markers of items",
+         [&](size_t n, const std::string&) {
+           return R"("keyed":[)" +
+                  list(n, [&](size_t i) { return R"({"k":"x)" + number(i) + R"(","k8s_io__value":"unset"})"; }) + "]";
+         }},
+        {"unset markers of elements",
+         [&](size_t n, const std::string&) {
+           return R"("set":[)" +
+                  list(n, [&](size_t i) { return R"({"k8s_io__value":"unset","value":"v)" + number(i) + "\"}"; }) + "]";
+         }},
+        {"doubled markers",
+         [&](size_t n, const std::string& v) {
+           return list(n, [&](size_t i) {
+             return "\"x" + number(i) + R"(":{"k8s_io__value":{"k8s_io__value":")" + v + R"("}})";
+           });
          }},
         {"deep unset markers",
          [&](size_t n, const std::string&) {
@@ -752,6 +843,149 @@ class CustomObjects {
   Search& search_;
 };
 
+// Several objects: users who hold n rules, and selectors of n values for n objects. The objects of each size are in a
+// namespace of their own.
+class SeveralObjects {
+ public:
+  explicit SeveralObjects(Search& search) : search_(search) {}
+
+  void run() {
+    InProcess server({}, InProcess::Begin::Ready, InProcess::Authorization::Rbac);
+    search_.use(server);
+    server_ = &server;
+    try_permissions();
+    try_selectors();
+  }
+
+ private:
+  using Make = std::function<std::string(size_t count)>;
+
+  static std::string listed(size_t count, const std::function<std::string(size_t)>& item) {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text += (i > 0 ? "," : "") + item(i);
+    return text;
+  }
+  static std::string rule(const std::string& verbs, const std::string& resources, const std::string& names) {
+    return R"({"apiGroups":[""],"verbs":[)" + verbs + R"(],"resources":[)" + resources + R"(],"resourceNames":[)" +
+           names + "]}";
+  }
+  static std::string quoted(const std::string& text) { return '"' + text + '"'; }
+  static std::string distinct(size_t count) {
+    return listed(count, [](size_t i) { return quoted("t" + number(i)); });
+  }
+  void must(const std::string& target, const std::string& body) {
+    const api::testing::Answer answer = server_->call("POST", target, body);
+    if (answer.status == 201) return;
+    printf("%s: %d %s\n", target.c_str(), answer.status, answer.body.substr(0, 300).c_str());
+    exit(2);
+  }
+
+  // The namespace of this name and count, filled by `fill` if it is new.
+  std::string space(const std::string& name, size_t count, const std::function<void(const std::string& ns)>& fill) {
+    const std::string ns = name + "-" + number(count);
+    if (!made_.insert(ns).second) return ns;
+    server_->become("root", {"system:masters"});
+    must("/api/v1/namespaces", R"({"metadata":{"name":")" + ns + "\"}}");
+    fill(ns);
+    return ns;
+  }
+
+  void try_permissions() {
+    const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/";
+    const auto each = [](const std::function<std::string(std::string text)>& make) -> Make {
+      return [=](size_t n) { return listed(n, [&](size_t i) { return make(quoted("t" + number(i))); }); };
+    };
+    const std::vector<std::pair<std::string, Make>> forms = {
+        {"rules with a name each", each([](const auto& text) { return rule(R"("get")", R"("pods")", text); })},
+        {"rules with a verb each", each([](const auto& text) { return rule(text, R"("pods")", ""); })},
+        {"rules with a resource each", each([](const auto& text) { return rule(R"("get")", text, ""); })},
+        {"a rule with many names", [](size_t n) { return rule(R"("get")", R"("pods")", distinct(n)); }},
+        {"a rule with many verbs and resources", [](size_t n) { return rule(distinct(n / 2), distinct(n / 2), ""); }},
+        {"a rule with a long verb and many resources",
+         [](size_t n) { return rule(quoted(std::string(4 * n, 'v')), distinct(n / 2), ""); }},
+    };
+    size_t form = 0;
+    for (const auto& [what, make] : forms) {
+      for (const auto& [held, bindings] :
+           {std::pair<std::string, bool>{"held", false}, {"held by many bindings", true}, {"not held", false}}) {
+        const std::string name = "RBAC, " + what + ", " + held;
+        ++form;
+        const bool grants = held != "not held";
+        if (!search_.wants(name)) continue;
+        const auto review = [](const std::string& ns) {
+          return net::ClientRequest{.method = "POST",
+                                    .target = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+                                    .headers = accepting("application/json"),
+                                    .body = R"({"spec":{"namespace":")" + ns + "\"}}"};
+        };
+        const auto prepared = [&, make = make, bindings = bindings](size_t count) {
+          const std::string ns = space("rbac-" + number(form), count, [&](const std::string& fresh) {
+            must(rbac + fresh + "/roles", R"({"metadata":{"name":"held"},"rules":[)" + make(count) + "]}");
+            const auto bind = [&](const std::string& binding, const std::string& user) {
+              must(rbac + fresh + "/rolebindings",
+                   R"({"metadata":{"name":")" + binding +
+                       R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"held"},)"
+                       R"("subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":")" +
+                       user + "\"}]}");
+            };
+            for (size_t i = 0; grants && i < (bindings ? count : 1); ++i) bind("b" + number(i), "ann");
+            bind("last", "bob");
+            // Many changes take effect in the background, which is not to be measured: wait for the last one.
+            server_->become("bob");
+            while (true) {
+              Result<net::ClientResponse> seen = search_.send(review(fresh));
+              if (!seen || seen->body.find("\"resources\":[\"") != std::string::npos) break;
+            }
+          });
+          server_->become("ann");
+          return ns;
+        };
+        search_.measure(name + ", rules review", [&](size_t count) { return review(prepared(count)); });
+        search_.measure(name + ", create", [&, make = make](size_t count) {
+          return net::ClientRequest{.method = "POST",
+                                    .target = rbac + prepared(count) + "/roles?dryRun=All",
+                                    .headers = accepting("application/json"),
+                                    .body = R"({"metadata":{"name":"x"},"rules":[)" + make(count) + "]}"};
+        });
+      }
+    }
+    server_->become("root", {"system:masters"});
+  }
+
+  void try_selectors() {
+    const auto values = [](size_t n) { return listed(n, [](size_t i) { return "w" + number(i); }); };
+    const std::vector<std::pair<std::string, Make>> selectors = {
+        {"a label in many values", [&](size_t n) { return "labelSelector=a%20in%20(" + values(n) + ")"; }},
+        {"a label not in many values", [&](size_t n) { return "labelSelector=a%20notin%20(v0," + values(n) + ")"; }},
+        {"many labels that do not exist",
+         [](size_t n) { return "labelSelector=!a," + listed(n, [](size_t i) { return "!x" + number(i); }); }},
+        {"many other names",
+         [](size_t n) {
+           return "labelSelector=!b&fieldSelector=metadata.namespace!%3Ddefault," +
+                  listed(n, [](size_t i) { return "metadata.name!%3Dx" + number(i); }) + "&limit=1";
+         }},
+    };
+    for (const auto& [what, make] : selectors) {
+      search_.measure("selector, " + what, [&, make = make](size_t count) {
+        const std::string ns = space("selected", count, [&](const std::string& fresh) {
+          for (size_t i = 0; i < count; ++i) {
+            must("/api/v1/namespaces/" + fresh + "/configmaps",
+                 R"({"metadata":{"name":"c)" + number(i) + R"(","labels":{"a":"v)" + number(i) + "\"}}}");
+          }
+        });
+        return net::ClientRequest{.method = "GET",
+                                  .target = "/api/v1/namespaces/" + ns + "/configmaps?" + make(count),
+                                  .headers = accepting("application/json"),
+                                  .body = {}};
+      });
+    }
+  }
+
+  Search& search_;
+  InProcess* server_ = nullptr;
+  std::set<std::string> made_;
+};
+
 // Headers and parameters that repeat one or two tokens.
 void try_headers(Search& search) {
   const std::vector<std::string> tokens = {"\"", "\\\"", "\\", ";", ",",   "=", "a",        "/",      "+",
@@ -806,6 +1040,9 @@ void try_headers(Search& search) {
 
 int run(const Options& options) {
   Search search(options);
+  SeveralObjects(search).run();
+  InProcess server;
+  search.use(server);
   CustomObjects(search).run();
   const std::vector<Place> places = all_places(options.all);
   std::set<std::string_view> kinds;

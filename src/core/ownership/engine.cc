@@ -301,11 +301,12 @@ FieldSet Engine::below_defaulted(const InVersion& version, FieldSet owned, Field
   if (containers.empty()) return {};
   touched = at_or_below(arena_, recursive_difference(arena_, touched, conflict), containers);
   if (touched.empty()) return {};
-  FieldSet disturbed;
+  std::vector<FieldSet> found;
   containers.for_each([&](Path path) {
     const FieldSet one = single(arena_, path);
-    if (!at_or_below(arena_, touched, one).empty()) disturbed = union_of(arena_, disturbed, one);
+    if (!at_or_below(arena_, touched, one).empty()) found.push_back(one);
   });
+  const FieldSet disturbed = union_of(arena_, std::move(found));
   if (disturbed.empty()) return {};
   return defaulted_containers(arena_, type, *version.live, at_or_below(arena_, owned, disturbed),
                               [&](const Value& bare) { return with_defaults_in(*version.view, bare, defaults); });
@@ -375,8 +376,12 @@ Result<Engine::Applied> Engine::apply(const Value& live, const Value& config, co
     FieldSet conflict = intersection(arena_, entry.fields, *touched);
     // Removing a field is not a conflict, unless it was unset explicitly: then with the owners of everything removed.
     if (!options.unset.empty()) {
-      Result<FieldSet> unset = removed_by_unset(**version, live, options.unset, (*change)->removed);
-      if (!unset) return unset.take_error();
+      std::optional<FieldSet>& unset = (*version)->removed_by_unset;
+      if (!unset) {
+        Result<FieldSet> removed = removed_by_unset(**version, live, options.unset, (*change)->removed);
+        if (!removed) return removed.take_error();
+        unset = *removed;
+      }
       conflict = union_of(arena_, conflict, at_or_below(arena_, entry.fields, *unset));
     }
     if (defaults && entry.operation == Operation::Apply) {

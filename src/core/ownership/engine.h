@@ -79,6 +79,7 @@ class Engine {
     std::optional<Value> live;  // Empty if the version is no longer served.
     std::optional<Comparison> comparison;
     std::optional<FieldSet> touched;  // What the comparison found modified or added.
+    std::optional<FieldSet> removed_by_unset;
   };
   Result<InVersion*> in_version(const Value& live, std::string_view api_version);
   Result<const Comparison*> compared(InVersion& version, const Value& live, const Value& next);

@@ -513,21 +513,28 @@ FieldSet recursive_difference(Arena& arena, FieldSet a, FieldSet b) {
 }
 
 FieldSet at_or_below(Arena& arena, FieldSet set, FieldSet roots) {
-  SetBuilder out(arena);
-  size_t j = 0;
-  const std::span<const SetEntry> wanted = roots.entries();
-  for (const SetEntry& entry : set.entries()) {
-    int c = 1;
-    while (j < wanted.size() && (c = compare(wanted[j].element, entry.element)) < 0) ++j;
-    if (j == wanted.size()) break;
-    if (c != 0) continue;
-    if (wanted[j].member) {
-      out.add(entry.element, entry.member, entry.children());
+  if (set.empty() || roots.empty()) return {};
+  const std::span<const SetEntry> x = set.entries(), y = roots.entries();
+  Output out(arena, x.size());
+  Seeker in_x(x), in_y(y);
+  size_t i = 0, j = 0;
+  while (i < x.size() && j < y.size()) {
+    const int c = compare(x[i].element, y[j].element);
+    if (c < 0) {
+      i = in_x.next(i, y[j].element);
+    } else if (c > 0) {
+      j = in_y.next(j, x[i].element);
     } else {
-      out.add(entry.element, false, at_or_below(arena, entry.children(), wanted[j].children()));
+      if (y[j].member) {
+        out.add(x[i]);
+      } else {
+        out.add(x[i].element, false, at_or_below(arena, x[i].children(), y[j].children()));
+      }
+      in_x.stop(), in_y.stop();
+      ++i, ++j;
     }
   }
-  return out.close(0);
+  return out.set();
 }
 
 FieldSet leaves(Arena& arena, FieldSet set) {

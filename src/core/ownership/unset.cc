@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "ownership/typed.h"
+#include "ownership/unions.h"
 #include "value/map_edit.h"
 
 namespace holdfast::ownership {
@@ -671,11 +672,7 @@ FieldSet defaulted_containers(Arena& arena, const MergeType& type, const Value& 
     const FieldSet one = single(arena, path);
     if (at_or_below(arena, differs, one).empty()) same.push_back(one);
   });
-  // In pairs: adding one path after the other would copy all of them each time.
-  for (size_t step = 1; step < same.size(); step *= 2) {
-    for (size_t i = 0; i + step < same.size(); i += 2 * step) same[i] = union_of(arena, same[i], same[i + step]);
-  }
-  return same.empty() ? FieldSet() : same.front();
+  return union_of(arena, std::move(same));
 }
 
 FieldSet default_valued(Arena& arena, const MergeType& type, const Value& value, FieldSet set) {
