@@ -827,6 +827,7 @@ class CustomObjects {
     search_.measure(name + ", create", json("POST", all + "?dryRun=All", "v"));
     search_.measure(name + ", create, strict", json("POST", all + "?dryRun=All&fieldValidation=Strict", "v"));
     search_.measure(name + ", update", stored(json("PUT", one + "?dryRun=All", "w")));
+    search_.measure(name + ", apply of a new object", apply("first", "v", "&dryRun=All"));
     search_.measure(name + ", apply of the same", stored(apply("second", "v", "&dryRun=All")));
     search_.measure(name + ", apply that conflicts", stored(apply("second", "w", "&dryRun=All")));
     search_.measure(name + ", apply by force", stored(apply("second", "w", "&dryRun=All&force=true")));
