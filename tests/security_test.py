@@ -1269,6 +1269,35 @@ class HeaderInjectionTest(SecurityTest):
                 users.admin("DELETE", "/api/v1/namespaces/default/services/hook")
                 hooks.stop()
 
+    def test_aggregated_servers_do_not_receive_tokens(self):
+        group = "tokens.example.com"
+        token = base64.urlsafe_b64encode(access_helper.ADMIN.encode()).decode().rstrip("=")
+        with tempfile.TemporaryDirectory() as folder:
+            hooks, seen = HookServer(folder), []
+
+            def answer(request):
+                seen.append(request)
+                return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/v1", "resources": []}
+
+            hooks.on("*", answer)
+            try:
+                aggregate(users, hooks, group)
+                for offered in (f"base64url.bearer.authorization.k8s.io.{token}, v4.channel.k8s.io", f"v4.channel.k8s.io,base64url.bearer.authorization.k8s.io.{token}"):
+                    seen.clear()
+                    WireTest.raw(self, f"GET /apis/{group}/v1/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                       f"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: {offered}\r\n\r\n")
+                    sockets = [request for request in seen if request["path"].endswith("/socket")]
+                    self.assertEqual([request["headers"].get("X-Remote-User") for request in sockets], ["admin"])
+                    self.assertEqual(sockets[0]["all_headers"].get_all("Sec-WebSocket-Protocol"), ["v4.channel.k8s.io"])
+                    self.assertNotIn(token, str(sockets[0]["all_headers"]))
+                seen.clear()
+                self.assertEqual(users.admin("GET", f"/apis/{group}/v1/plain").code, 200)
+                self.assertNotIn(access_helper.ADMIN, "".join(str(request["all_headers"]) for request in seen))
+            finally:
+                users.admin("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{group}")
+                users.admin("DELETE", "/api/v1/namespaces/default/services/hook")
+                hooks.stop()
+
     def test_webhook_requests_cannot_be_redirected_or_split(self):
         hook = lambda url: {"metadata": {"name": "h"}, "webhooks": [
             {"name": "h.example.com", "clientConfig": {"url": url}, "admissionReviewVersions": ["v1"], "sideEffects": "None"}]}

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "auth/auth.h"
 #include "base/api_version.h"
 #include "base/ascii.h"
 #include "base/base64.h"
@@ -166,6 +167,18 @@ std::string_view upgrade_of(const net::Request& request) {
     }
   }
   return {};
+}
+
+// The subprotocols that a WebSocket request offers, without the bearer token that browsers send as one of them: like
+// Authorization, it is for this server alone.
+std::string without_token(std::string_view offered) {
+  std::string kept;
+  for (const std::string_view part : split(offered, ',')) {
+    const std::string_view protocol = trim(part);
+    if (protocol.starts_with(auth::kWebSocketToken)) continue;
+    kept.append(kept.empty() ? "" : ", ").append(protocol);
+  }
+  return kept;
 }
 
 // Copies the response head of another server into ours.
@@ -549,6 +562,12 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
         header.name == "content-length" || header.name.starts_with("x-remote-") ||
         header.name.starts_with("x-forwarded-") || header.name.starts_with("impersonate-") ||
         header.name == "audit-id") {
+      continue;
+    }
+    if (header.name == "sec-websocket-protocol") {
+      if (std::string offered = without_token(header.value); !offered.empty()) {
+        forwarded.headers.emplace_back(header.name, std::move(offered));
+      }
       continue;
     }
     forwarded.headers.emplace_back(header.name, header.value);
