@@ -99,7 +99,6 @@ struct Known {
   bool only_cpu = false;
 };
 constexpr Known kKnown[] = {
-    {"AdmissionPolicy.spec.variables", "each variable is compiled with a copy of the declarations of those before"},
     {", update in another order", "the difference of immutable fields is looked for, with at most 8 million steps", 422,
      true},
     {"deep map, list as application/yaml", "each line is indented by the depth of its value"},

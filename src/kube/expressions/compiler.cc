@@ -68,6 +68,10 @@ const SharedTypes& shared_types() {
   return types;
 }
 
+// Each variable is compiled with the declarations of all before it: tens of thousands of them, which fit a policy of a
+// megabyte, would be compiled for minutes.
+constexpr size_t kMostVariables = 256;
+
 std::string wrong_type(std::span<const cel::TypeRef> wanted, const std::string& got) {
   if (wanted.size() == 1) return "must evaluate to " + cel::go_type_text(wanted[0]) + " but got " + got;
   std::string list;
@@ -160,6 +164,11 @@ std::shared_ptr<const cel::Environment> Compiler::environment(bool authorizer, b
 
 const Expression& Compiler::add_variable(std::string_view name, std::string_view text) {
   assert(scope_.variables);
+  if (variables_.size() >= kMostVariables) {
+    const std::string why = "compilation failed: only " + std::to_string(kMostVariables) + " variables are possible";
+    variables_.push_back({std::string(name), {.text = std::string(text), .program = nullptr, .problem = why}});
+    return variables_.back().expression;
+  }
   Expression expression = compile(text, Purpose::Variable);
   variables_.push_back({std::string(name), std::move(expression)});
   for (std::shared_ptr<const cel::Environment>& environment : environments_) environment = nullptr;

@@ -54,6 +54,16 @@ TEST(Expressions, ErrorsMatchKubernetes) {
   }
 }
 
+TEST(Expressions, OnlySomeOfThousandsOfVariablesAreCompiled) {
+  Compiler compiler({.variables = true, .params = true});
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string problem =
+        compiler.add_variable("v" + std::to_string(i), i == 0 ? "1" : "variables.v0 + 1").problem;
+    EXPECT_EQ(problem.find("only 256 variables are possible") != std::string::npos, i >= 256) << i << problem;
+  }
+  EXPECT_EQ(compiler.compile("variables.v1 == variables.v19999", Purpose::Condition).problem, "");
+}
+
 TEST(Expressions, CanUseEarlierVariablesWithTheirTypes) {
   Compiler compiler({.variables = true, .params = true});
   EXPECT_EQ(compiler.add_variable("names", "object.items.map(i, string(i.name))").problem, "");
