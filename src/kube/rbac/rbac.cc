@@ -482,6 +482,7 @@ bool covers(const std::vector<RulesRef>& held, const std::vector<Rule>& wanted, 
 
 bool covers(const std::vector<Rule>& held, const std::vector<Rule>& wanted, std::vector<Rule>* missing) {
   std::vector<const Rule*> rules;
+  rules.reserve(held.size());
   for (const Rule& rule : held) rules.push_back(&rule);
   return covers(rules, wanted, missing);
 }
