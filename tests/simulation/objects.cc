@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "cache/cache.h"
 #include "codec/codec.h"
 #include "types/types.h"
 
@@ -119,7 +120,7 @@ std::string method_of(Verb verb) {
   }
 }
 
-std::string body_of(const ResourceName& resource, const std::string& key, const Wish& wish) {
+std::string body_of(const ResourceName& resource, const std::string& key, const Wish& wish, bool declares) {
   if (wish.verb == Verb::Delete) {
     if (!wish.expected) return {};
     // With a body, the parameters of the query do not matter.
@@ -142,6 +143,7 @@ std::string body_of(const ResourceName& resource, const std::string& key, const 
     metadata += ",\"resourceVersion\":\"" + std::to_string(*wish.expected) + "\"";
   }
   if (labels != "{}") metadata += ",\"labels\":" + labels;
+  if (declares) metadata += R"(,"options":{"fieldManager":")" + wish.manager + "\"}";
   if (!finalizers.empty()) metadata += ",\"finalizers\":" + finalizers;
   metadata += "}";
   std::string body = "{";
@@ -156,6 +158,8 @@ std::string body_of(const ResourceName& resource, const std::string& key, const 
 Object object_of_stored(const ResourceName& resource, std::string_view stored) {
   Arena arena;
   Result<Value> value = Value::null();
+  const Result<std::string> in_etcd = cache::kubernetes_value(stored);
+  if (in_etcd) stored = *in_etcd;
   if (codec::is_protobuf(stored)) {
     const types::Resource* known = types::find_resource("", "v1", resource.plural);
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);

@@ -21,10 +21,10 @@ struct ResourceName {
 };
 
 std::string method_of(Verb verb);
-// The body of a write; empty if it has none.
-std::string body_of(const ResourceName& resource, const std::string& key, const Wish& wish);
+// The body of a write; empty if it has none. `declares`: with the field manager in the object.
+std::string body_of(const ResourceName& resource, const std::string& key, const Wish& wish, bool declares);
 
-// What the store contains, in etcd's layout. Ends the process if it cannot be read.
+// What the store contains. Ends the process if it cannot be read.
 Object object_of_stored(const ResourceName& resource, std::string_view stored);
 
 // A response, or an event of a watch. Members that are absent are empty.

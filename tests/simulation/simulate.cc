@@ -30,6 +30,9 @@ struct Options {
   bool verbose = false;
 };
 
+// A run takes a few hundredths of a second. One in which simulated time does not pass any more would never end.
+constexpr unsigned kLongestRunSeconds = 120;
+
 // Counts of all processes, in memory that they share.
 struct Totals {
   std::atomic<uint64_t> runs{0}, requests{0}, versions{0}, events{0}, unknown{0}, failures{0}, simulated_seconds{0};
@@ -72,6 +75,7 @@ extern "C" void name_seed(int signal) {
 bool run_one(uint64_t seed, const Options& options, Totals& totals) {
   running_seed = seed;
   begin_log();
+  alarm(kLongestRunSeconds);
   const Report report = run({.seed = seed});
   ++totals.runs;
   totals.requests += report.requests;
@@ -100,7 +104,7 @@ bool run_one(uint64_t seed, const Options& options, Totals& totals) {
 // Every `jobs`-th seed, in this process.
 int run_share(uint64_t first, const Options& options, Totals& totals) {
   keep_logs();
-  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, name_seed);
+  for (const int signal : {SIGABRT, SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, name_seed);
   const auto begin = std::chrono::steady_clock::now();
   for (uint64_t i = first; i < options.runs && !totals.stop; i += options.jobs) {
     if (options.seconds > 0 && std::chrono::steady_clock::now() - begin > std::chrono::seconds(options.seconds)) break;

@@ -27,7 +27,7 @@ constexpr std::string_view kValues[] = {"1", "2", "3"};
 constexpr std::string_view kLabels[] = {"p", "q"};
 constexpr std::string_view kFinalizer = "finalizers/example.com/f";
 
-// Longer than any request may take, faults included.
+// Longer than any simulation takes, faults included.
 constexpr std::chrono::minutes kLongest{10};
 
 const ResourceName kConfigMaps{"configmaps", "v1", "ConfigMap", "/api/v1/namespaces/default/configmaps"};
@@ -41,7 +41,8 @@ constexpr std::string_view kDefinition =
 // One API server, with its own connection to the store.
 class Server {
  public:
-  Server(net::Loops& loops, ownership::Pool& pool, store::MemoryStore& shared, const Clock& clock, uint64_t seed)
+  Server(net::Loops& loops, ownership::Pool& pool, store::MemoryStore& shared, const Clock& clock,
+         const call::Settings& settings, uint64_t seed)
       : store(shared, loops.at(0), seed), loop_(loops.at(0)) {
     api::Dependencies needed;
     needed.store = &store;
@@ -52,6 +53,7 @@ class Server {
     needed.metrics = &metrics_;
     needed.clock = &clock;
     api::Options options;
+    options.settings = settings;
     options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
     api_ = std::make_unique<api::Api>(needed, std::move(options));
   }
@@ -393,14 +395,16 @@ class Writer final : public Client {
       default:
         if (known != 0 && random_.percent(30)) wish.expected = known;
     }
-    if (!wish.manager.empty()) query += "&fieldManager=" + wish.manager;
+    // A manager is named by the request or declared by the object.
+    const bool declares = wish.verb != Verb::Patch && random_.percent(20);
+    if (!wish.manager.empty() && !declares) query += "&fieldManager=" + wish.manager;
     if (wish.dry_run) query += "&dryRun=All";
     net::ClientRequest request;
     const bool with_owners = choose_owners(begun, query, request);
     request.method = method_of(wish.verb);
     request.target = resource.path + (wish.verb == Verb::Create ? "" : resource.name_in(begun.key)) + "?" +
                      query.substr(query.empty() ? 0 : 1);
-    request.body = body_of(resource, begun.key, wish);
+    request.body = body_of(resource, begun.key, wish, declares);
     if (!request.body.empty()) request.headers.emplace_back("content-type", std::move(content_type));
     // Some clients do not wait for long; what they asked for may happen nevertheless.
     if (world_.faults_are_active && random_.percent(5)) request.timeout = milliseconds(1 + random_.below(50));
@@ -571,8 +575,8 @@ Task<void> set_up(World& world, bool with_custom_resources) {
 }
 
 void give_up(const World& world, uint64_t seed) {
-  std::string text = "seed " + std::to_string(seed) + ": these requests were not answered within " +
-                     std::to_string(kLongest.count()) + " minutes (of simulated time):\n";
+  std::string text = "seed " + std::to_string(seed) + ": it did not end within " + std::to_string(kLongest.count()) +
+                     " minutes of simulated time; requests without an answer:\n";
   for (const Op& op : world.history.ops) {
     if (op.end_seconds == 0) text += "    " + to_string(op) + "\n";
   }
@@ -580,21 +584,35 @@ void give_up(const World& world, uint64_t seed) {
   std::abort();
 }
 
-Task<Report> simulate(net::Loops& loops, net::SimulatedTime& time, std::vector<ownership::Pool*> pools, Plan plan) {
+// How servers keep and store objects makes no difference for clients. Several servers agree on what they store.
+call::Settings some_settings(Random& random) {
+  call::Settings settings;
+  settings.embedded_store = random.percent(50);
+  for (const Gate gate : {Gate::ManagedFieldsPool, Gate::CompressManagedFieldsInCache, Gate::FieldsV2AtRest}) {
+    if (random.percent(20)) settings.gates = settings.gates.with(gate, false);
+  }
+  if (random.percent(10)) settings.watch_cache = false;
+  return settings;
+}
+
+Task<Report> simulate(net::Loops& loops, net::SimulatedTime& time, call::Settings settings,
+                      std::vector<ownership::Pool*> pools, Plan plan) {
   net::simulate_time(loops.at(0), time);
   World world(loops, time, plan.seed);
   Random random(plan.seed + 1);
+  Timer longest(loops.at(0), kLongest, [&] { give_up(world, plan.seed); });
   const bool failures = random.percent(60);
+  // An old etcd: caches cannot know that they are up to date, and read from the store instead.
+  if (random.percent(10)) world.store.disable_progress();
   const uint64_t server_count = random.percent(50) ? pools.size() : 1;
   for (uint64_t i = 0; i < server_count; ++i) {
-    world.servers.push_back(std::make_unique<Server>(loops, *pools[i], world.store, time, random.number()));
+    world.servers.push_back(std::make_unique<Server>(loops, *pools[i], world.store, time, settings, random.number()));
   }
   co_await set_up(world, random.percent(30));
   world.recorder = world.store.watch({.prefix = "/registry/"});
   record_commits(world);
   for (const std::unique_ptr<Server>& server : world.servers) server->store.set_bug(plan.bug);
 
-  Timer longest(loops.at(0), kLongest, [&] { give_up(world, plan.seed); });
   world.faults_are_active = failures;
   std::vector<std::unique_ptr<Writer>> writers;
   std::vector<std::unique_ptr<Follower>> followers;
@@ -640,11 +658,13 @@ Task<Report> simulate(net::Loops& loops, net::SimulatedTime& time, std::vector<o
 }  // namespace
 
 Report run(const Plan& plan) {
+  Random random(plan.seed + 2);
+  const call::Settings settings = some_settings(random);
   // One for each server. They outlive the thread of the loop, which remembers the resources it has served last.
-  ownership::Pool first{Gates{}}, second{Gates{}};
+  ownership::Pool first{settings.gates}, second{settings.gates};
   net::SimulatedTime time;
   net::Loops loops(1);
-  return block_on(loops.at(0), simulate(loops, time, {&first, &second}, plan));
+  return block_on(loops.at(0), simulate(loops, time, settings, {&first, &second}, plan));
 }
 
 }  // namespace holdfast::simulation

@@ -24,8 +24,8 @@ struct Report {
   double simulated_seconds = 0;
 };
 
-// Runs it; blocks until it has ended. If a request is never answered, writes what is known to stderr and ends the
-// process.
+// Runs it; blocks until it has ended. If it does not end, because a request is never answered, writes what is known to
+// stderr and aborts.
 Report run(const Plan& plan);
 
 }  // namespace holdfast::simulation
