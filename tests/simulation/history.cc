@@ -287,8 +287,10 @@ class Checker {
   }
 
   std::vector<std::string> run() {
+    problems_ = history_.found;
     explain_commits();
     for (const Op& op : history_.ops) {
+      if (!op.modelled) continue;
       if (op.outcome == Op::Outcome::Unknown && !history_.failures) {
         report("a request failed although the store did not", {&op});
       }

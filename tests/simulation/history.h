@@ -8,6 +8,7 @@
 //     version before; requests that were acknowledged have their effect, and those that were refused have none;
 //   * linearizability: every response agrees with a version that was the latest at some moment of its request;
 //   * lists are one state of the store, also over several pages; those that must be fresh are;
+//   * no cluster IP or node port belongs to two Services at any time;
 //   * watches send every event once, in order, with the object and its owners as of then; bookmarks are true; a watch
 //     that has waited long enough has sent everything.
 //
@@ -102,7 +103,8 @@ struct Op {
   std::vector<Seen> items;  // Of all pages.
   bool initial = false;     // A watch that begins with the objects that exist.
   std::vector<WatchEvent> events;
-  bool whole = false;  // The watch was open long enough to send everything.
+  bool whole = false;    // The watch was open long enough to send everything.
+  bool modelled = true;  // Otherwise its response is not checked.
 };
 
 struct Commit {
@@ -114,9 +116,10 @@ struct Commit {
 
 struct History {
   std::vector<Op> ops;
-  std::vector<Commit> commits;  // In order, of the keys that clients use.
-  uint64_t last_revision = 0;   // Of the store at the end.
-  bool failures = false;        // Whether requests may fail for no reason of their own.
+  std::vector<Commit> commits;     // In order, of the keys that clients use.
+  uint64_t last_revision = 0;      // Of the store at the end.
+  bool failures = false;           // Whether requests may fail for no reason of their own.
+  std::vector<std::string> found;  // Problems that were found while it happened.
 };
 
 // What cannot be explained, most important first, each with the requests concerned.

@@ -155,13 +155,14 @@ std::string body_of(const ResourceName& resource, const std::string& key, const 
   return body + "}";
 }
 
-Object object_of_stored(const ResourceName& resource, std::string_view stored) {
-  Arena arena;
+namespace {
+
+Value decode_stored(Arena& arena, std::string_view plural, std::string_view stored) {
   Result<Value> value = Value::null();
   const Result<std::string> in_etcd = cache::kubernetes_value(stored);
-  if (in_etcd) stored = *in_etcd;
+  if (in_etcd) stored = arena.copy(*in_etcd);
   if (codec::is_protobuf(stored)) {
-    const types::Resource* known = types::find_resource("", "v1", resource.plural);
+    const types::Resource* known = types::find_resource("", "v1", plural);
     Result<codec::ProtobufEnvelope> envelope = codec::open_envelope(stored);
     if (known != nullptr && envelope) {
       value = codec::decode_protobuf(arena, *known->type, envelope->message, envelope->type);
@@ -170,10 +171,32 @@ Object object_of_stored(const ResourceName& resource, std::string_view stored) {
     value = codec::decode_json(arena, stored);
   }
   if (!value || !value->is_map()) {
-    std::fprintf(stderr, "cannot read a stored object of %s\n", resource.plural.c_str());
+    std::fprintf(stderr, "cannot read a stored object of %s\n", std::string(plural).c_str());
     std::abort();
   }
-  return object_of(*value);
+  return *value;
+}
+
+}  // namespace
+
+Object object_of_stored(const ResourceName& resource, std::string_view stored) {
+  Arena arena;
+  return object_of(decode_stored(arena, resource.plural, stored));
+}
+
+std::set<std::string> allocations_of_stored(std::string_view service) {
+  Arena arena;
+  const Value value = decode_stored(arena, "services", service);
+  std::set<std::string> allocations;
+  for (const Value& ip : value.items_at("spec", "clusterIPs")) {
+    if (ip.as_string() != "None") allocations.emplace(ip.as_string());
+  }
+  for (const Value& port : value.items_at("spec", "ports")) {
+    if (const int64_t node_port = port.int_at_or(0, "nodePort"); node_port != 0) {
+      allocations.insert("port " + std::to_string(node_port));
+    }
+  }
+  return allocations;
 }
 
 Parsed::Parsed(std::string_view body) {

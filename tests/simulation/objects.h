@@ -26,6 +26,8 @@ std::string body_of(const ResourceName& resource, const std::string& key, const 
 
 // What the store contains. Ends the process if it cannot be read.
 Object object_of_stored(const ResourceName& resource, std::string_view stored);
+// The cluster IPs and node ports of a Service: "10.0.0.1", "port 30001".
+std::set<std::string> allocations_of_stored(std::string_view service);
 
 // A response, or an event of a watch. Members that are absent are empty.
 class Parsed {

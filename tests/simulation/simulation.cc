@@ -38,6 +38,12 @@ constexpr std::string_view kDefinition =
     R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"data":)"
     R"({"type":"object","additionalProperties":{"type":"string"}}}}}}]}})";
 
+// Few enough that clients compete for them.
+constexpr std::string_view kServiceRange = "10.0.0.0/29";
+constexpr uint16_t kFirstPort = 30000, kLastPort = 30005;
+constexpr std::string_view kServiceKeys = "/registry/services/specs/default/";
+const ResourceName kServices{"services", "v1", "Service", "/api/v1/namespaces/default/services"};
+
 // One API server, with its own connection to the store.
 class Server {
  public:
@@ -54,6 +60,9 @@ class Server {
     needed.clock = &clock;
     api::Options options;
     options.settings = settings;
+    options.service_cluster_ip_ranges = {std::string(kServiceRange)};
+    options.node_port_first = kFirstPort;
+    options.node_port_last = kLastPort;
     options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
     api_ = std::make_unique<api::Api>(needed, std::move(options));
   }
@@ -68,6 +77,8 @@ class Server {
     return net::call_handler(
         loop_, [this](net::Request& asked, net::Response& answer) { return serve(asked, answer); }, std::move(request));
   }
+
+  Task<Result<Unit>> repair_services() { return api_->repair_services(loop_); }
 
   FaultyStore store;
 
@@ -103,6 +114,8 @@ struct World {
   std::map<std::string, uint64_t> latest;  // The last revision that a client saw, by key.
   bool clients_are_active = true;
   bool faults_are_active = false;
+  bool embedded_store = false;
+  std::map<std::string, std::set<std::string>> allocations;  // Of the stored Services, by key.
 
   // Records commits as they happen. Last, as it uses the others.
   uint64_t order = 0;
@@ -110,11 +123,31 @@ struct World {
   std::unique_ptr<store::Watcher> recorder;
 };
 
+// Whatever several servers do at the same time: no two stored Services have the same IP or port.
+void check_allocations(World& world, const store::Event& event) {
+  world.allocations.erase(event.key);
+  if (event.value == nullptr) return;
+  const std::set<std::string> taken = allocations_of_stored(*event.value);
+  for (const auto& [other, others] : world.allocations) {
+    for (const std::string& allocation : taken) {
+      if (!others.contains(allocation)) continue;
+      std::string what = allocation + " belongs to " + other + " and, since revision " +
+                         std::to_string(event.revision.value) + ", to " + event.key + "; requests for Services so far:";
+      for (const Op& op : world.history.ops) {
+        if (op.resource == kServices.plural) what += "\n    " + to_string(op);
+      }
+      world.history.found.push_back(std::move(what));
+    }
+  }
+  world.allocations[event.key] = taken;
+}
+
 // Records every version that is stored from now on. The store calls back while it commits.
 void record_commits(World& world) {
   world.recorder->next([&world](store::StoreResult<store::WatchBatch> batch) {
     if (!batch) return;  // The end of the simulation.
     for (const store::EventRef& event : batch->events) {
+      if (event->key.starts_with(kServiceKeys)) check_allocations(world, *event);
       for (const ResourceName& resource : world.resources) {
         const std::optional<std::string> key = resource.key_of(event->key);
         if (!key) continue;
@@ -424,6 +457,53 @@ class Writer final : public Client {
   }
 };
 
+// Creates, changes and deletes Services. Only what they are allocated is checked.
+class ServiceClient final : public Client {
+ public:
+  using Client::Client;
+
+  Task<void> work(uint64_t count, uint64_t longest_pause) {
+    for (uint64_t i = 0; i < count; ++i) {
+      co_await pause(longest_pause);
+      co_await change();
+    }
+  }
+
+ private:
+  Task<void> change() {
+    const uint64_t choice = random_.below(10);
+    Op begun = new_op(kServices, choice < 5 ? Verb::Create : choice < 7 ? Verb::Patch : Verb::Delete);
+    begun.modelled = false;
+    const std::string name(random_.one_of(kNamesOfObjects));
+    begun.key = kServices.plural + "/" + name;
+    const bool node_port = random_.percent(60);
+    std::string spec = node_port ? R"("type":"NodePort")" : R"("type":"ClusterIP")";
+    if (begun.wish.verb == Verb::Create) {
+      std::string port = R"({"port":80)";
+      if (node_port && random_.percent(50)) {
+        port += ",\"nodePort\":" + std::to_string(kFirstPort + random_.below(kLastPort - kFirstPort + 1));
+      }
+      if (random_.percent(40)) {
+        spec += R"(,"clusterIP":"10.0.0.)" + std::to_string(1 + random_.below(6)) + "\"";
+      }
+      spec += ",\"ports\":[" + port + "}]";
+    }
+    net::ClientRequest request;
+    request.method = method_of(begun.wish.verb);
+    request.target = kServices.path + (begun.wish.verb == Verb::Create ? "" : "/" + name);
+    if (begun.wish.verb != Verb::Delete) {
+      request.body = R"({"metadata":{"name":")" + name + R"("},"spec":{)" + spec + "}}";
+      request.headers.emplace_back(
+          "content-type", begun.wish.verb == Verb::Create ? "application/json" : "application/merge-patch+json");
+      begun.wish.fields["spec"] = spec;
+    }
+    if (world_.faults_are_active && random_.percent(5)) request.timeout = milliseconds(1 + random_.below(50));
+    Exchange exchange(world_, server_, std::move(begun));
+    const net::ClientResponse response = co_await exchange.send(std::move(request));
+    exchange.finish(response.status, Parsed(response.body).message());
+  }
+};
+
 // Lists, then follows all changes, like an informer.
 class Follower final : public Client {
  public:
@@ -510,9 +590,10 @@ Faults some_faults(Random& random, bool failures) {
   return faults;
 }
 
-void add_failures(Faults& faults, Random& random) {
+void add_failures(const World& world, Faults& faults, Random& random) {
   if (random.percent(40)) faults.unavailable = static_cast<int>(random.below(30));
-  if (random.percent(40)) faults.lost_response = static_cast<int>(random.below(30));
+  // An embedded store knows what it has written.
+  if (!world.embedded_store && random.percent(40)) faults.lost_response = static_cast<int>(random.below(30));
   if (random.percent(40)) faults.broken_watch = static_cast<int>(random.below(10));
 }
 
@@ -522,7 +603,7 @@ Task<void> inject(World& world, bool failures) {
   while (world.clients_are_active) {
     for (const std::unique_ptr<Server>& server : world.servers) {
       Faults faults = some_faults(random, failures);
-      if (failures) add_failures(faults, random);
+      if (failures) add_failures(world, faults, random);
       server->store.set_faults(faults);
     }
     co_await world.loop.sleep_for(milliseconds(50 + random.below(400)));
@@ -533,6 +614,15 @@ Task<void> inject(World& world, bool failures) {
     });
   }
   for (const std::unique_ptr<Server>& server : world.servers) server->store.set_faults({});
+}
+
+// What every server does now and then.
+Task<void> repair(World& world, Server& server) {
+  Random random(world.random.number());
+  while (world.clients_are_active) {
+    (void)co_await server.repair_services();
+    co_await world.loop.sleep_for(std::chrono::seconds(20 + random.below(20)));
+  }
 }
 
 Task<void> write_all(World& world, std::vector<Task<void>> writers) {
@@ -602,9 +692,11 @@ Task<Report> simulate(net::Loops& loops, net::SimulatedTime& time, call::Setting
   Random random(plan.seed + 1);
   Timer longest(loops.at(0), kLongest, [&] { give_up(world, plan.seed); });
   const bool failures = random.percent(60);
+  world.embedded_store = settings.embedded_store;
   // An old etcd: caches cannot know that they are up to date, and read from the store instead.
   if (random.percent(10)) world.store.disable_progress();
-  const uint64_t server_count = random.percent(50) ? pools.size() : 1;
+  // Only one server may use an embedded store.
+  const uint64_t server_count = !settings.embedded_store && random.percent(70) ? pools.size() : 1;
   for (uint64_t i = 0; i < server_count; ++i) {
     world.servers.push_back(std::make_unique<Server>(loops, *pools[i], world.store, time, settings, random.number()));
   }
@@ -625,6 +717,18 @@ Task<Report> simulate(net::Loops& loops, net::SimulatedTime& time, call::Setting
     const uint64_t server = random.below(server_count);
     writers.push_back(std::make_unique<Writer>(world, *world.servers[server], name("client", i, server)));
     writing.push_back(writers.back()->work(8 + random.below(20)));
+  }
+  // Some for long enough that leaked allocations are found, which takes several repairs.
+  std::vector<std::unique_ptr<ServiceClient>> service_clients;
+  if (random.percent(30)) {
+    const uint64_t longest_pause = random.percent(30) ? 10'000 : 200;
+    for (uint64_t i = 0; i < 3; ++i) {
+      const uint64_t server = random.below(server_count);
+      service_clients.push_back(
+          std::make_unique<ServiceClient>(world, *world.servers[server], name("services", i, server)));
+      writing.push_back(service_clients.back()->work(10 + random.below(20), longest_pause));
+    }
+    for (const std::unique_ptr<Server>& server : world.servers) all.push_back(repair(world, *server));
   }
   all.push_back(write_all(world, std::move(writing)));
   all.push_back(inject(world, failures));

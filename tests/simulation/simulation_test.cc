@@ -47,7 +47,7 @@ struct Doctored {
 };
 
 bool change_first(History& history, const std::function<bool(Op&)>& change) {
-  return std::any_of(history.ops.begin(), history.ops.end(), change);
+  return std::any_of(history.ops.begin(), history.ops.end(), [&](Op& op) { return op.modelled && change(op); });
 }
 // Changes the events of the first watch of which more than `count` are no bookmarks, after its initial events.
 bool change_watch(History& history, size_t count, const std::function<void(std::vector<WatchEvent>&)>& change) {
