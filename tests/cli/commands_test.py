@@ -670,6 +670,18 @@ def unset_and_options(shell):
     shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=owned)
     again = json.loads(shell.out("get", "cm", "unset", "-o", "json"))
     check(again["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"], "applying it again changes nothing")
+    finalizers = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "set", "finalizers": ["x.io/a", "x.io/b"]}}
+    shell.out("apply", "-f", "-", "--field-manager", "alice", stdin=json.dumps(finalizers))
+    path = '.metadata.finalizers[="x.io/a"]'
+    status, out, err = shell.run("unset", "cm/set", path, "--field-manager", "bob")
+    check(status == 1 and re.search(re.escape(path) + r" +\(unset\) +x\.io/a +alice", err), f"an element of a set conflicts with its owner: {err}")
+    shell.out("unset", "cm/set", path, "--field-manager", "bob", "--force-conflicts")
+    check(json.loads(shell.out("get", "cm", "set", "-o", "json"))["metadata"]["finalizers"] == ["x.io/b"], "one finalizer is unset")
+    shell.out("unset", "cm/set", '.metadata.finalizers[="x.io/b"]', "--field-manager", "alice")
+    left = json.loads(shell.out("get", "cm", "set", "-o", "json", "--owned-by", "bob"))
+    check("finalizers" not in json.loads(shell.out("get", "cm", "set", "-o", "json"))["metadata"] and left["metadata"]["finalizers"] == [{"k8s_io__value": "unset", "value": "x.io/a"}],
+          f"the absence of each is owned by whoever unset it: {left}")
+
     for path in (".data[0]", "."):
         status, out, err = shell.run("unset", "cm/unset", path)
         check(status == 1 and path in err, f"a path that cannot be unset is refused: {err}")

@@ -29,10 +29,12 @@ import (
 	"holdfast.test/go/internal/support"
 )
 
-// A marker is a map with only this key and value.
+// A marker is a map with only this key and value. In a list, the keys of the item are next to it, and the element of a set is
+// its ElementKey. Data that has the key itself doubles it.
 const (
 	MarkerKey   = "k8s_io__value"
 	MarkerValue = "unset"
+	ElementKey  = "value"
 )
 
 // ErrUnsupported is returned instead of sending markers to a server that would store them.
@@ -42,9 +44,12 @@ var ErrUnsupported = errors.New("the server does not support unset markers")
 type Path struct{ steps []step }
 
 type step struct {
-	name string
-	item []any // Names and values of the item's keys, alternating; nil for a field.
+	name    string
+	item    []any // Names and values of the item's keys, alternating; nil for a field.
+	element any   // Of a set.
 }
+
+func (s step) inList() bool { return s.item != nil || s.element != nil }
 
 // Field names a field by the names that lead to it. Keys of maps are named in the same way.
 func Field(names ...string) Path { return Path{}.Field(names...) }
@@ -66,10 +71,20 @@ func (p Path) Item(keys ...any) Path {
 	return Path{append(append([]step(nil), p.steps...), step{item: keys})}
 }
 
+// Element ends at an element of a set: Field("metadata", "finalizers").Element("example.com/obsolete").
+func (p Path) Element(value any) Path {
+	return Path{append(append([]step(nil), p.steps...), step{element: value})}
+}
+
 // String is for messages: .spec.template.spec.containers[name="web"].env[name="DEBUG"]
 func (p Path) String() string {
 	var text strings.Builder
 	for _, s := range p.steps {
+		if s.element != nil {
+			value, _ := json.Marshal(s.element)
+			fmt.Fprintf(&text, "[=%s]", value)
+			continue
+		}
 		if s.item == nil {
 			fmt.Fprintf(&text, ".%s", s.name)
 			continue
@@ -117,7 +132,8 @@ func (c *Configuration) Unstructured() *unstructured.Unstructured {
 }
 
 // In returns a copy of an apply configuration with a marker at each path, in place of what the configuration has there. It takes
-// the typed configurations of client-go and of controller-gen, unstructured objects, and results of In.
+// the typed configurations of client-go and of controller-gen, unstructured objects, and results of In. Typed configurations
+// contain no markers: data in them that has the key of markers is doubled. Other configurations are taken as they are.
 func In(config any, paths ...Path) (*Configuration, error) {
 	if object, ok := config.(runtime.Object); ok {
 		if _, ok := object.(runtime.Unstructured); !ok {
@@ -132,6 +148,11 @@ func In(config any, paths ...Path) (*Configuration, error) {
 	if err := utiljson.Unmarshal(text, (*map[string]any)(&marked)); err != nil || marked == nil {
 		return nil, fmt.Errorf("unset: %T is not an apply configuration", config)
 	}
+	switch config.(type) {
+	case *Configuration, Configuration, runtime.Unstructured, map[string]any:
+	default:
+		double(map[string]any(marked))
+	}
 	for _, path := range paths {
 		if err := mark(marked, path); err != nil {
 			return nil, fmt.Errorf("unset: %s: %w", path, err)
@@ -140,21 +161,79 @@ func In(config any, paths ...Path) (*Configuration, error) {
 	return &marked, nil
 }
 
-func isMarker(value map[string]any) bool { _, ok := value[MarkerKey]; return ok }
+func isMarker(value map[string]any) bool { return value[MarkerKey] == MarkerValue }
+
+// double turns MarkerKey into data, everywhere in a value without markers.
+func double(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			double(member)
+			if name == MarkerKey {
+				value[name] = map[string]any{MarkerKey: member}
+			}
+		}
+	case []any:
+		for _, item := range value {
+			double(item)
+		}
+	}
+}
+
+// markElement unsets an element of a set.
+func markElement(in map[string]any, name string, element any) error {
+	items, ok := in[name].([]any)
+	if !ok && in[name] != nil {
+		return fmt.Errorf("%s is not a list", name)
+	}
+	element, err := asConfigured(element)
+	if err != nil {
+		return err
+	}
+	kept := make([]any, 0, len(items)+1)
+	for _, item := range items {
+		is := item
+		if fields, ok := item.(map[string]any); ok {
+			if !isMarker(fields) {
+				return errors.New("the list has items with keys")
+			}
+			is = fields[ElementKey]
+		}
+		if !reflect.DeepEqual(is, element) {
+			kept = append(kept, item)
+		}
+	}
+	in[name] = append(kept, map[string]any{MarkerKey: MarkerValue, ElementKey: element})
+	return nil
+}
 
 func mark(root map[string]any, path Path) error {
-	if len(path.steps) == 0 || path.steps[0].item != nil {
+	if len(path.steps) == 0 || path.steps[0].inList() {
 		return errors.New("a path starts with a field")
 	}
 	at := root
 	for i := 0; i < len(path.steps); i++ {
 		name := path.steps[i].name
-		if path.steps[i].item != nil {
+		if path.steps[i].inList() {
 			return errors.New("an item follows the name of its list")
+		}
+		if name == MarkerKey { // Of data, and hence doubled.
+			inner, ok := at[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				at[name] = inner
+			}
+			at = inner
 		}
 		if i+1 == len(path.steps) {
 			at[name] = map[string]any{MarkerKey: MarkerValue}
 			return nil
+		}
+		if path.steps[i+1].element != nil {
+			if i+2 != len(path.steps) {
+				return errors.New("nothing is below an element of a set")
+			}
+			return markElement(at, name, path.steps[i+1].element)
 		}
 		if path.steps[i+1].item == nil {
 			switch value := at[name].(type) {
@@ -208,18 +287,22 @@ func itemKeys(alternating []any) (map[string]any, error) {
 		if !ok {
 			return nil, fmt.Errorf("%v is not the name of a key", alternating[i])
 		}
-		// Values as they are in the configuration: strings, int64, booleans.
-		text, err := json.Marshal(alternating[i+1])
+		value, err := asConfigured(alternating[i+1])
 		if err != nil {
-			return nil, err
-		}
-		var value any
-		if err := utiljson.Unmarshal(text, &value); err != nil {
 			return nil, err
 		}
 		keys[name] = value
 	}
 	return keys, nil
+}
+
+// asConfigured returns a value as it is in a configuration: a string, int64, boolean...
+func asConfigured(given any) (value any, err error) {
+	text, err := json.Marshal(given)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &value)
+	}
+	return value, err
 }
 
 func find(items []any, keys map[string]any) (int, error) {

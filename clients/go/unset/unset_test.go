@@ -68,6 +68,49 @@ func TestIn(t *testing.T) {
 	}
 }
 
+func TestElementsOfSets(t *testing.T) {
+	finalizers := Field("metadata", "finalizers")
+	config := coreapply.ConfigMap("a", "x").WithFinalizers("x.io/a", "x.io/b")
+	marked, err := In(config, finalizers.Element("x.io/a"), finalizers.Element("x.io/c"), finalizers.Element("x.io/c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal((*marked)["metadata"].(map[string]any)["finalizers"])
+	want := `["x.io/b",{"k8s_io__value":"unset","value":"x.io/a"},{"k8s_io__value":"unset","value":"x.io/c"}]`
+	if string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if text := finalizers.Element("x.io/a").String(); text != `.metadata.finalizers[="x.io/a"]` {
+		t.Error(text)
+	}
+}
+
+func TestDataWithTheKeyOfMarkers(t *testing.T) {
+	config := coreapply.ConfigMap("a", "x").WithData(map[string]string{MarkerKey: MarkerValue, "b": "c"})
+	for _, test := range []struct {
+		config any
+		paths  []Path
+		want   string // Of data.
+	}{
+		{config, nil, `{"b":"c","k8s_io__value":{"k8s_io__value":"unset"}}`},
+		{config, []Path{Field("data", MarkerKey)}, `{"b":"c","k8s_io__value":{"k8s_io__value":{"k8s_io__value":"unset"}}}`},
+		{coreapply.ConfigMap("a", "x"), []Path{Field("data", MarkerKey)}, `{"k8s_io__value":{"k8s_io__value":{"k8s_io__value":"unset"}}}`},
+	} {
+		marked, err := In(test.config, test.paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // What has markers already stays as it is.
+			if got, _ := json.Marshal((*marked)["data"]); string(got) != test.want {
+				t.Errorf("got %s\nwant %s", got, test.want)
+			}
+			if marked, err = In(marked, test.paths...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestPathsThatMakeNoSense(t *testing.T) {
 	config := Configuration{"kind": "X", "spec": map[string]any{"text": "a", "list": []any{"a"}, "map": map[string]any{}}}
 	for _, test := range []struct {
@@ -82,6 +125,9 @@ func TestPathsThatMakeNoSense(t *testing.T) {
 		{Field("spec", "new").Item("a"), "pairs"},
 		{Field("spec", "new").Item(), "pairs"},
 		{Field("spec", "new").Item(1, 2), "not the name of a key"},
+		{Field("spec", "list").Element("a").Field("b"), "nothing is below"},
+		{Path{}.Element("a"), "starts with a field"},
+		{Field("spec", "map").Element("a"), "map is not a list"},
 		{Field("spec", "new").Item("a", "b").Item("c", "d"), "follows the name of its list"},
 	} {
 		if _, err := In(config, test.path); err == nil || !strings.Contains(err.Error(), test.want) {

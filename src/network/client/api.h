@@ -268,7 +268,7 @@ class Api : public ApiBase {
 
   Call<Result<Object>> create(const T& object, WriteOptions options = {}) const {
     Arena arena;
-    return create_value(to_value(arena, object), options);
+    return create_value(to_object(arena, object), options);
   }
   // Replaces the object. Fails with BadRequest if it was read without more than managedFields, because the update would
   // delete those fields. A Value does not tell how it was read: it is refused if the client drops such fields, unless
@@ -278,7 +278,7 @@ class Api : public ApiBase {
     if constexpr (std::is_same_v<T, Value>) {
       return update_value(object, options, std::nullopt);
     } else {
-      return update_value(to_value(arena, object), options, object.dropped());
+      return update_value(to_object(arena, object), options, object.dropped());
     }
   }
   Call<Result<Object>> update(const Object& object, WriteOptions options = {}) const {
@@ -287,18 +287,22 @@ class Api : public ApiBase {
   // Server-Side Apply. Unset markers are sent only to servers that support them; otherwise fails with BadRequest.
   Call<Result<Object>> apply(const T& config, ApplyOptions options = {}) const {
     Arena arena;
-    return apply_value(to_value(arena, config), options);
+    if constexpr (std::is_same_v<T, Value>) {
+      return apply_value(config, options);
+    } else {
+      return apply_value(config.to_value(arena), options);
+    }
   }
   Call<Result<Object>> create_subresource(std::string name, const Value& body, WriteOptions options) const {
     return create_at_value(std::move(name), body, options);
   }
 
  private:
-  static Value to_value(Arena& arena, const T& object) {
+  static Value to_object(Arena& arena, const T& object) {
     if constexpr (std::is_same_v<T, Value>) {
       return object;
     } else {
-      return object.to_value(arena);
+      return object.to_value(arena, apply::Form::Object);
     }
   }
 };

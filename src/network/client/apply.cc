@@ -28,7 +28,7 @@ const Fields* Node::fields() const {
   return shared == nullptr ? nullptr : shared->get();
 }
 
-Node Node::of(const Value& value) {
+Node Node::of(const Value& value, Form form) {
   switch (value.kind()) {
     case Value::Kind::Null:
       return {};
@@ -43,24 +43,27 @@ Node Node::of(const Value& value) {
     case Value::Kind::Raw: {
       Arena arena;
       Result<Value> parsed = codec::decode_json(arena, value.raw_json());
-      return parsed ? of(*parsed) : Node();
+      return parsed ? of(*parsed, form) : Node();
     }
     case Value::Kind::List: {
       std::vector<Node> items;
       items.reserve(value.count());
-      for (const Value& item : value.items()) items.push_back(of(item));
+      for (const Value& item : value.items()) items.push_back(of(item, form));
       return items;
     }
     case Value::Kind::Map:
-      if (value.count() == 1 && value.text_at(ownership::kUnsetKey) == ownership::kUnsetValue) return Unset{};
-      return Fields::of(value);
+      if (form == Form::Config && value.count() == 1 && value.text_at(ownership::kUnsetKey) == ownership::kUnsetValue) {
+        return Unset{};
+      }
+      return Fields::of(value, form);
   }
   return {};
 }
 
-Value Node::to_value(Arena& arena) const {
+Value Node::to_value(Arena& arena, Form form) const {
   struct Visitor {
     Arena& arena;
+    Form form;
     Value operator()(std::monostate) const { return Value::null(); }
     Value operator()(bool b) const { return Value::boolean(b); }
     Value operator()(int64_t i) const { return Value::integer(i); }
@@ -68,17 +71,18 @@ Value Node::to_value(Arena& arena) const {
     Value operator()(const std::string& text) const { return Value::string(arena, text); }
     Value operator()(const std::vector<Node>& items) const {
       ListBuilder list(arena);
-      for (const Node& item : items) list.add(item.to_value(arena));
+      for (const Node& item : items) list.add(item.to_value(arena, form));
       return list.build();
     }
-    Value operator()(const std::shared_ptr<Fields>& fields) const { return fields->to_value(arena); }
+    Value operator()(const std::shared_ptr<Fields>& fields) const { return fields->to_value(arena, form); }
+    Value operator()(UnsetItem) const { return Value::string(ownership::kUnsetValue); }
     Value operator()(Unset) const {
       MapBuilder marker(arena);
       marker.add(ownership::kUnsetKey, Value::string(ownership::kUnsetValue));
       return marker.build();
     }
   };
-  return std::visit(Visitor{arena}, data_);
+  return std::visit(Visitor{arena, form}, data_);
 }
 
 std::optional<bool> Node::as_bool() const {
@@ -177,7 +181,20 @@ void Fields::unset_item(std::string_view list, std::initializer_list<Key> keys) 
              return (theirs == nullptr ? key.fallback : *theirs).same_scalar(key.value);
            });
   });
-  item.set(ownership::kUnsetKey, ownership::kUnsetValue);
+  item.set(ownership::kUnsetKey, Node::UnsetItem{});
+  items.emplace_back(std::move(item));
+}
+
+void Fields::unset_element(std::string_view set, Node element) {
+  std::vector<Node>& items = list_at(set);
+  std::erase_if(items, [&](const Node& other) {
+    const Fields* marker = std::as_const(other).fields();
+    const Node* unset = marker == nullptr ? &other : marker->find(ownership::kUnsetElement);
+    return unset != nullptr && unset->same_scalar(element);
+  });
+  Fields item;
+  item.set(ownership::kUnsetKey, Node::UnsetItem{});
+  item.set(ownership::kUnsetElement, std::move(element));
   items.emplace_back(std::move(item));
 }
 
@@ -185,15 +202,26 @@ void Fields::put_entry(std::string_view map, std::string_view key, Node value) {
   child(map).set(key, std::move(value));
 }
 
-Value Fields::to_value(Arena& arena) const {
+Value Fields::to_value(Arena& arena, Form form) const {
   MapBuilder map(arena);
-  for (const auto& [key, value] : members_) map.add_copy(key, value.to_value(arena));
+  for (const auto& [key, node] : members_) {
+    Value value = node.to_value(arena, form);
+    const bool doubled = form == Form::Config && key == ownership::kUnsetKey && !node.is_unset_item();
+    map.add_copy(key, doubled ? with_member(arena, Value::empty_map(), ownership::kUnsetKey, value) : value);
+  }
   return map.build();
 }
 
-Fields Fields::of(const Value& map) {
+Fields Fields::of(const Value& map, Form form) {
   Fields fields;
-  for (const Member& member : map.members()) fields.members_.emplace_back(member.key, Node::of(member.value));
+  for (const Member& member : map.members()) {
+    const Value& value = member.value;
+    const bool special = form == Form::Config && member.key == ownership::kUnsetKey;
+    const Value* doubled = special && value.is_map() && value.count() == 1 ? value.find(ownership::kUnsetKey) : nullptr;
+    const bool marker = special && value.is_string() && value.as_string() == ownership::kUnsetValue;
+    fields.members_.emplace_back(
+        member.key, marker ? Node(Node::UnsetItem{}) : Node::of(doubled == nullptr ? value : *doubled, form));
+  }
   return fields;
 }
 

@@ -9,6 +9,8 @@
 // The last call that sets or unsets a field wins. Each with_x of a list appends; with_x of a keyed list replaces the
 // item with the same keys, set or unset, and unset_x_item marks it as unset.
 //
+// A map's key may be that of markers, k8s_io__value: apply configurations double it (Form::Config), objects do not.
+//
 // They are read by x(): a copy of the value, nullopt if it is absent or unset; lists and maps are empty then.
 //
 //   apps_v1::Deployment::of(object).spec()->replicas()
@@ -37,10 +39,18 @@ namespace holdfast::client::apply {
 
 class Fields;
 
+// What a tree is written as, or read from.
+enum class Form : uint8_t {
+  Config,  // An apply configuration: {k8s_io__value: unset} is a marker, and data with this key doubles it.
+  Object,  // Everything is data.
+};
+
 // A value in a configuration.
 class Node {
  public:
   struct Unset {};
+  // The value of k8s_io__value in an item of a list that is unset, next to its keys.
+  struct UnsetItem {};
 
   Node() = default;
   Node(bool b) : data_(b) {}
@@ -53,11 +63,13 @@ class Node {
   Node(Fields fields);
   Node(std::vector<Node> items) : data_(std::move(items)) {}
   Node(Unset unset) : data_(unset) {}
+  Node(UnsetItem unset) : data_(unset) {}
   // Any JSON; copied.
-  static Node of(const Value& value);
+  static Node of(const Value& value, Form form = Form::Config);
 
-  Value to_value(Arena& arena) const;
+  Value to_value(Arena& arena, Form form = Form::Config) const;
   bool is_unset() const { return std::holds_alternative<Unset>(data_); }
+  bool is_unset_item() const { return std::holds_alternative<UnsetItem>(data_); }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
   std::vector<Node>* items() { return std::get_if<std::vector<Node>>(&data_); }
   const std::vector<Node>* items() const { return std::get_if<std::vector<Node>>(&data_); }
@@ -72,7 +84,8 @@ class Node {
   bool same_scalar(const Node& other) const;
 
  private:
-  std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Node>, std::shared_ptr<Fields>, Unset>
+  std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Node>, std::shared_ptr<Fields>, Unset,
+               UnsetItem>
       data_;
 };
 
@@ -122,6 +135,8 @@ class Fields {
   void append(std::string_view list, Node item);
   void put_item(std::string_view list, Fields item, std::initializer_list<ItemKey> keys);
   void unset_item(std::string_view list, std::initializer_list<Key> keys);
+  // Of a set: removed from what is set, and unset.
+  void unset_element(std::string_view set, Node element);
   void put_entry(std::string_view map, std::string_view key, Node value);
   void unset_entry(std::string_view map, std::string_view key) { put_entry(map, key, Node::Unset{}); }
   // The nested struct `name`, created if absent. Used by setters of nested fields.
@@ -130,8 +145,8 @@ class Fields {
   const Node* find(std::string_view name) const;
   bool empty() const { return members_.empty(); }
   const std::vector<std::pair<std::string, Node>>& members() const { return members_; }
-  Value to_value(Arena& arena) const;
-  static Fields of(const Value& map);
+  Value to_value(Arena& arena, Form form = Form::Config) const;
+  static Fields of(const Value& map, Form form = Form::Config);
 
  private:
   friend class Node;
@@ -216,7 +231,7 @@ class Struct {
   explicit Struct(Fields fields) : fields_(std::move(fields)) {}
 
   const Fields& fields() const { return fields_; }
-  Value to_value(Arena& arena) const { return fields_.to_value(arena); }
+  Value to_value(Arena& arena, Form form = Form::Config) const { return fields_.to_value(arena, form); }
 
  protected:
   Self& self() { return static_cast<Self&>(*this); }
@@ -318,6 +333,10 @@ class Kind : public Struct<Self> {
     metadata().unset("finalizers");
     return this->self();
   }
+  Self& unset_finalizers_item(std::string_view finalizer) {
+    metadata().unset_element("finalizers", finalizer);
+    return this->self();
+  }
   // Adds an owner: the object is deleted once all of its owners are.
   Self& with_owner(const Object& owner) {
     metadata().put_item("ownerReferences", reference_to(owner), {{"uid"}});
@@ -342,7 +361,7 @@ class Kind : public Struct<Self> {
 
   // An object that was read, as this type.
   static Self of(const Object& object) {
-    Self self(Fields::of(object.root()));
+    Self self(Fields::of(object.root(), Form::Object));
     self.dropped_.assign(object.dropped().begin(), object.dropped().end());
     return self;
   }

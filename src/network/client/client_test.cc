@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/process.h"
 #include "base/test_folder.h"
 #include "client/core.h"
 #include "client/credentials.h"
@@ -272,6 +273,40 @@ TEST(Drops, ProtobufFallbackRemovesFieldsToo) {
   EXPECT_TRUE(other->root().get("metadata", "managedFields"));
 }
 
+// What a server sent although it was not wanted is neither built as trees nor kept.
+TEST(Drops, RemovedFieldsTakeNoMemory) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "sanitizers keep what is freed";
+#endif
+#endif
+  constexpr size_t kObjects = 100, kEntries = 1000;
+  std::string entries;
+  for (size_t i = 0; i < kEntries; ++i) {
+    entries += (i == 0 ? "" : ",") + std::string(R"({"manager":"m)") + std::to_string(i) +
+               R"(","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:)" +
+               std::string(300, 'x') + std::to_string(i) + R"(":{}}}})";
+  }
+  const std::string json = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[)" +
+                           entries + R"(]},"data":{"x":"1"}})";
+  Arena arena;
+  const Value tree = *codec::decode_json(arena, json);
+  const types::Type& type = *types::find_kind("", "v1", "ConfigMap")->type;
+  std::string protobuf;
+  ASSERT_TRUE(codec::encode_enveloped(type, *codec::to_typed(arena, type, tree), protobuf));
+  const Drops drops({"metadata.managedFields"});
+  for (const auto& [encoding, bytes] :
+       {std::pair(Encoding::Json, json), std::pair(Encoding::Cbor, codec::encode_cbor(tree)),
+        std::pair(Encoding::Protobuf, protobuf)}) {
+    std::vector<Object> kept;
+    kept.push_back(*decode_answer(encoding, bytes, drops, Answered::Object));
+    const uint64_t before = resident_bytes();
+    for (size_t i = 0; i < kObjects; ++i) kept.push_back(*decode_answer(encoding, bytes, drops, Answered::Object));
+    EXPECT_LT(resident_bytes(), before + kObjects * bytes.size() / 4) << static_cast<int>(encoding);
+    EXPECT_EQ(kept.back().root().text_at("data", "x"), "1");
+  }
+}
+
 struct AcceptCase {
   const char* name;
   std::vector<std::string> fields;
@@ -399,6 +434,31 @@ TEST(Errors, ErrorIsReadFromStatus) {
   EXPECT_EQ(error_of(response).message, "404 page not found");
 }
 
+// Apply configurations double the key of markers where it is data; objects do not.
+TEST(ApplyFields, DataMayHaveTheKeyOfMarkers) {
+  apply::Fields fields;
+  fields.put_entry("data", "k8s_io__value", "unset");
+  fields.unset_entry("labels", "k8s_io__value");
+  Arena arena;
+  const Value config = fields.to_value(arena);
+  EXPECT_EQ(codec::encode_json(config), R"({"data":{"k8s_io__value":{"k8s_io__value":"unset"}},)"
+                                        R"("labels":{"k8s_io__value":{"k8s_io__value":{"k8s_io__value":"unset"}}}})");
+  EXPECT_EQ(codec::encode_json(apply::Fields::of(config).to_value(arena)), codec::encode_json(config));
+  EXPECT_TRUE(apply::Fields::of(config).find("labels")->fields()->find("k8s_io__value")->is_unset());
+  apply::Fields object;
+  object.put_entry("data", "k8s_io__value", "unset");
+  const Value stored = object.to_value(arena, apply::Form::Object);
+  EXPECT_EQ(codec::encode_json(stored), R"({"data":{"k8s_io__value":"unset"}})");
+  const apply::Fields read = apply::Fields::of(stored, apply::Form::Object);
+  EXPECT_EQ((apply::read_all<std::map<std::string, std::string>>(read, "data")),
+            (std::map<std::string, std::string>{{"k8s_io__value", "unset"}}));
+  EXPECT_EQ(codec::encode_json(read.to_value(arena, apply::Form::Object)), codec::encode_json(stored));
+  // A value that is no marker is data.
+  EXPECT_EQ(
+      codec::encode_json(apply::Fields::of(*codec::decode_json(arena, R"({"o":{"k8s_io__value":7}})")).to_value(arena)),
+      R"({"o":{"k8s_io__value":{"k8s_io__value":7}}})");
+}
+
 TEST(ApplyFields, LastCallWins) {
   apply::Fields spec;
   spec.set("replicas", 3);
@@ -419,6 +479,12 @@ TEST(ApplyFields, LastCallWins) {
             R"({"replicas":{"k8s_io__value":"unset"},"paused":true,"labels":{"a":"1","b":{"k8s_io__value":"unset"}},)"
             R"("ports":[{"name":"web","port":81},{"name":"old","k8s_io__value":"unset"}]})");
   EXPECT_TRUE(ownership::has_marker(spec.to_value(arena)));
+  spec.append("finalizers", "x.io/a");
+  spec.append("finalizers", "x.io/b");
+  spec.unset_element("finalizers", "x.io/a");
+  spec.unset_element("finalizers", "x.io/a");
+  EXPECT_EQ(codec::encode_json(spec.find("finalizers")->to_value(arena)),
+            R"(["x.io/b",{"k8s_io__value":"unset","value":"x.io/a"}])");
   // Copies are independent.
   apply::Fields copy = spec;
   copy.put_entry("labels", "a", "2");

@@ -78,6 +78,12 @@ bool has_keys(const Value& item, std::string_view keys, Absent absent) {
   return some;
 }
 
+// The element of a set that an item is, or unsets.
+const Value& element_of(const Value& item) {
+  const Value* unset = item.is_map() && item.has(ownership::kUnsetKey) ? item.find(ownership::kUnsetElement) : nullptr;
+  return unset == nullptr ? item : *unset;
+}
+
 bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>& steps) {
   if (rest.empty()) return true;
   if (rest[0] == '.' && value.is_map()) {
@@ -108,7 +114,7 @@ bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>&
     for (size_t i = 0; i < value.items().size(); ++i) {
       const Value& item = value.items()[i];
       const bool fits = index                     ? i == *index
-                        : inside.starts_with('=') ? is_json(item, inside.substr(1))
+                        : inside.starts_with('=') ? is_json(element_of(item), inside.substr(1))
                                                   : has_keys(item, inside, absent);
       if (!fits) continue;
       steps.push_back({.index = i, .in_list = true});
@@ -203,6 +209,29 @@ Value keys_of(Arena& arena, std::string_view inside) {
   return keys.build();
 }
 
+// An element of a set, such as [="example.com/f"], is unset by a marker with its value. `config` has the elements that
+// are set.
+Result<Value> with_unset_element(Arena& arena, const Value* config, const Value* live, std::string_view text) {
+  Result<Value> element = codec::decode_json(arena, arena.copy(text));
+  for (const Value* list : {config, live}) {
+    if (list == nullptr || !list->is_list()) continue;
+    for (const Value& item : list->items()) {
+      if (item.is_map() && !item.has(ownership::kUnsetKey)) {
+        return bad_request("its items are named by their keys, as in [name=\"web\"]");
+      }
+    }
+  }
+  if (!element || !element->is_scalar()) return bad_request("an element of a set is written as JSON: [=\"text\"]");
+  ListBuilder elements(arena);
+  if (config != nullptr && config->is_list()) {
+    for (const Value& other : config->items()) {
+      if (!equal(element_of(other), *element, Numbers::ByValue)) elements.add(other);
+    }
+  }
+  elements.add(with_member(arena, marker(arena), ownership::kUnsetElement, *element));
+  return elements.build();
+}
+
 Result<Value> marked(Arena& arena, const Value* config, const Value* live, std::string_view rest) {
   if (rest.empty()) return marker(arena);
   if (rest[0] == '.') {
@@ -220,15 +249,19 @@ Result<Value> marked(Arena& arena, const Value* config, const Value* live, std::
     }
     if (key.empty()) return bad_request("a field name is missing");
     const bool has = config != nullptr && config->is_map();
-    Result<Value> child =
-        marked(arena, has ? config->find(key) : nullptr, live != nullptr && live->is_map() ? live->find(key) : nullptr,
-               rest.substr(key.size()));
+    const bool doubled = key == ownership::kUnsetKey;  // In configurations, because it is data.
+    const Value* configured = has ? config->find(key) : nullptr;
+    if (doubled && configured != nullptr) configured = configured->find(key);
+    Result<Value> child = marked(arena, configured, live != nullptr && live->is_map() ? live->find(key) : nullptr,
+                                 rest.substr(key.size()));
     if (!child) return child;
+    if (doubled) child = with_member(arena, Value::empty_map(), ownership::kUnsetKey, *child);
     return with_member(arena, has ? *config : Value::empty_map(), arena.copy(key), *child);
   }
   const size_t end = rest[0] == '[' ? bracket_end(rest) : std::string_view::npos;
   if (end == std::string_view::npos) return bad_request("expected .FIELD or [KEY=VALUE] at " + std::string(rest));
   const std::string_view inside = rest.substr(1, end - 2);
+  if (inside.starts_with('=') && rest.size() == end) return with_unset_element(arena, config, live, inside.substr(1));
   const Value keys = keys_of(arena, inside);
   if (!keys.is_map() || keys.count() == 0) {
     return bad_request("an item of a list is unset by its keys, as in .spec.ports[port=80,protocol=\"TCP\"]");

@@ -34,7 +34,8 @@ Value with_value_at(Arena& arena, const Value& root, std::string_view path, cons
 std::vector<std::string> split_paths(const std::vector<std::string>& values);
 
 // `config` with an unset marker at `path`. The path is resolved in `live`, where map keys may contain dots; a field
-// that does not exist there is split at its dots. BadRequest if an item of a list is not given by its keys.
+// that does not exist there is split at its dots. BadRequest if an item of a list is not given by its keys, or an
+// element of a set by its value.
 Result<Value> with_marker_at(Arena& arena, const Value& config, const Value& live, std::string_view path);
 
 // Whether `path` is the field `outer` or inside it.

@@ -92,11 +92,12 @@ data: {x: "1", w: "1"}
 }
 
 TEST(Conflicts, UnsetFieldsAreShownAsUnset) {
-  const codec::Document config =
-      parse("{data: {x: {k8s_io__value: unset}}, box: {k8s_io__value: unset}, l: [{name: a, k8s_io__value: unset}]}");
-  const codec::Document live = parse("{data: {x: '1'}, box: {in: {y: '2'}}, l: [{name: a, v: '3'}]}");
+  const codec::Document config = parse(
+      "{data: {x: {k8s_io__value: unset}}, box: {k8s_io__value: unset}, l: [{name: a, k8s_io__value: unset}],"
+      " f: [{k8s_io__value: unset, value: x.io/a}]}");
+  const codec::Document live = parse("{data: {x: '1'}, box: {in: {y: '2'}}, l: [{name: a, v: '3'}], f: [x.io/a]}");
   Error error{Reason::Conflict, ""};
-  for (const char* field : {".data.x", ".box.in.y", ".l[name=\"a\"]", ".l[name=\"a\"].v"}) {
+  for (const char* field : {".data.x", ".box.in.y", ".l[name=\"a\"]", ".l[name=\"a\"].v", ".f[=\"x.io/a\"]"}) {
     error.causes.push_back({"FieldManagerConflict", "conflict with \"b\"", field});
   }
   for (const FieldConflict& conflict : read_conflicts(error, config.root(), live.root(), "me")) {
@@ -121,15 +122,19 @@ struct MarkerCase {
 TEST(FieldPaths, MarkersAreSetByPath) {
   const codec::Document config = parse("{data: {own: '1'}, l: [{name: a, v: '1'}]}");
   const codec::Document live = parse(
-      "{data: {own: '1', app.io/x: '2', other: '3'}, l: [{name: a, v: '1', w: '2'}], p: [{port: 80, protocol: TCP}]}");
+      "{data: {own: '1', app.io/x: '2', other: '3'}, f: [x.io/a, x.io/b], l: [{name: a, v: '1', w: '2'}],"
+      " p: [{port: 80, protocol: TCP}]}");
   const MarkerCase cases[] = {
       {".data.other", R"({"data":{"other":U,"own":"1"},"l":[{"name":"a","v":"1"}]})"},
       {"data.app.io/x", R"({"data":{"app.io/x":U,"own":"1"},"l":[{"name":"a","v":"1"}]})"},
       {".data.own", R"({"data":{"own":U},"l":[{"name":"a","v":"1"}]})"},
+      {".data.k8s_io__value", R"({"data":{"k8s_io__value":{"k8s_io__value":U},"own":"1"},"l":[{"name":"a","v":"1"}]})"},
       {".none.at.all", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"}],"none":{"at":{"all":U}}})"},
       {".l[name=\"a\"].w", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1","w":U}]})"},
       {".l[name=\"a\"]", R"({"data":{"own":"1"},"l":[{"k8s_io__value":"unset","name":"a"}]})"},
       {".l[name=\"b,c\"]", R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"},{"k8s_io__value":"unset","name":"b,c"}]})"},
+      {".f[=\"x.io/a\"]",
+       R"({"data":{"own":"1"},"f":[{"k8s_io__value":"unset","value":"x.io/a"}],"l":[{"name":"a","v":"1"}]})"},
       {".p[port=80,protocol=\"TCP\"].name",
        R"({"data":{"own":"1"},"l":[{"name":"a","v":"1"}],"p":[{"name":U,"port":80,"protocol":"TCP"}]})"},
   };
@@ -144,7 +149,7 @@ TEST(FieldPaths, MarkersAreSetByPath) {
     EXPECT_EQ(codec::encode_json_sorted(*marked), want) << c.path;
   }
   Arena arena;
-  for (const char* bad : {".l[0]", ".l[=\"a\"]", ".l[", ".l[x]", ".", ".data."}) {
+  for (const char* bad : {".l[0]", ".l[=\"a\"]", ".f[=\"a\"].b", ".f[=a]", ".f[={}]", ".l[", ".l[x]", ".", ".data."}) {
     EXPECT_FALSE(with_marker_at(arena, config.root(), live.root(), bad)) << bad;
   }
 }
