@@ -361,16 +361,41 @@ class Dictionaries {
 
 constexpr uint64_t kMinPacksUntilRetrain = 1000, kMaxPacksUntilRetrain = 128000;
 
+// Whether the sets of a kind are worth a place in the table, which takes 10 to 20 bytes. Where nearly every set is new
+// (keys with random names), only one in kSample is looked up: enough to notice when that changes.
+class Sharing {
+ public:
+  bool worth_looking_up() {
+    const uint32_t lookups = lookups_.load(std::memory_order_relaxed);
+    return lookups < kLookups || found_.load(std::memory_order_relaxed) >= lookups / kFewFound ||
+           sets_.fetch_add(1, std::memory_order_relaxed) % kSample == 0;
+  }
+  void looked_up(bool found) {
+    if (found) found_.fetch_add(1, std::memory_order_relaxed);
+    if (lookups_.fetch_add(1, std::memory_order_relaxed) + 1 < 2 * kLookups) return;
+    // Older lookups count less and less. Counts that are lost to another thread do not matter.
+    lookups_.store(kLookups, std::memory_order_relaxed);
+    found_.store(found_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr uint32_t kLookups = 1024, kFewFound = 16, kSample = 64;
+  std::atomic<uint32_t> lookups_{0}, found_{0}, sets_{0};
+};
+
 // The state of one kind.
 struct KindState {
   std::string name;
   MemberOrder order = MemberOrder::Canonical;
+  Sharing sharing;
 
   std::mutex mutex;
   std::atomic<uint16_t> dictionary{0};
   std::vector<std::string> samples;  // Collected while a dictionary is to be trained.
   uint64_t sample_bytes = 0;
-  // From time to time, new samples are used to check whether a new dictionary would be clearly better.
+  // From time to time, new samples are used to check whether a new dictionary would be clearly better, or good at all:
+  // random names cannot be compressed.
+  bool trained = false;
   uint64_t packs = 0, packs_until_retrain = kMinPacksUntilRetrain;
 };
 
@@ -543,7 +568,7 @@ struct Pool::State {
     uint16_t current = kind.dictionary.load(std::memory_order_acquire);
     if (current != 0 && !dictionaries.add_user(current)) current = 0;
     std::lock_guard lock(kind.mutex);
-    if (current != 0 && ++kind.packs < kind.packs_until_retrain) return current;
+    if (kind.trained && ++kind.packs < kind.packs_until_retrain) return current;
     kind.samples.emplace_back(bytes);
     kind.sample_bytes += bytes.size();
     if (kind.samples.size() >= options.dictionary_samples) train(kind);
@@ -566,6 +591,7 @@ struct Pool::State {
     }
     kind.samples = {};
     kind.sample_bytes = 0;
+    kind.trained = true;
     kind.packs = 0;
     kind.packs_until_retrain = std::min(kind.packs_until_retrain * 2, kMaxPacksUntilRetrain);
     if (trained == nullptr || trained->expected_ratio() > 0.75 * old_ratio) return;
@@ -626,6 +652,7 @@ struct Pool::State {
       kind->dictionary.store(0, std::memory_order_release);
       kind->samples = {};
       kind->sample_bytes = 0;
+      kind->trained = false;
       kind->packs = 0;
       kind->packs_until_retrain = kMinPacksUntilRetrain;
       dictionaries.drop_user(dictionary);
@@ -652,10 +679,16 @@ struct Pool::State {
     }
     const uint64_t wide = hash_key(bytes);
     const auto hash = static_cast<uint32_t>(wide ^ (wide >> 32));
+    if (!kind.sharing.worth_looking_up()) {
+      const std::optional<size_t> length = v1();
+      return length ? make_block(kind, bytes, hash, *length, flags) : nullptr;
+    }
     Shard<FieldsBlock>& shard = shards[hash % kShards];
     {
       std::lock_guard lock(shard.mutex);
-      if (FieldsBlock* found = find(shard, hash, bytes, flags)) return found;
+      FieldsBlock* const found = find(shard, hash, bytes, flags);
+      kind.sharing.looked_up(found != nullptr);
+      if (found != nullptr) return found;
     }
     const std::optional<size_t> length = v1();
     if (!length) return nullptr;

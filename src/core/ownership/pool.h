@@ -1,10 +1,10 @@
 // Ownership in memory: the managedFields of every cached object, stored separately from the objects and shared between
 // them.
 //
-// Each distinct field set exists once per process: interned as FieldsV2, reference-counted, freed with its last user;
-// two sets are equal exactly if their pointers are. A set used by a single object (a kubelet's, with the pod's IP in a
-// key) resembles others of its kind and is compressed with a dictionary for that kind, which is trained on the first
-// sets seen and replaced when its compression ratio degrades. Frequently requested FieldsV1 texts are cached, within a
+// Equal field sets exist once per process: interned as FieldsV2, reference-counted, freed with their last user (but for
+// kinds whose sets are nearly all different). A set used by a single object (a kubelet's, with the pod's IP in a key)
+// resembles others of its kind and is compressed with a dictionary for that kind, which is trained on the first sets
+// seen and replaced when its compression ratio degrades. Frequently requested FieldsV1 texts are cached, within a
 // budget.
 //
 //   Owners (one object, one revision)        FieldsBlock (shared)
@@ -51,7 +51,7 @@ std::optional<FieldSet> lossless_set(Arena& arena, std::string_view fields_v1, M
 
 class Pool;
 struct OwnersBlock;  // Private.
-struct FieldsBlock;  // Private. Within one pool, two sets are equal exactly if they are the same block.
+struct FieldsBlock;  // Private. The same block is the same set.
 
 // Reads the fields of many entries, one after the other, reusing its memory.
 class FieldsReader {

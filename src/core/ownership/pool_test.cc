@@ -268,6 +268,47 @@ TEST(PoolTest, FeatureGatesControlSharingAndCompression) {
   }
 }
 
+// Twenty keys that no other object has.
+std::string random_keys(std::mt19937& random) {
+  std::set<std::string> names;
+  while (names.size() < 20) {
+    std::string name;
+    for (int i = 0; i < 12; ++i) name += static_cast<char>('a' + random() % 26);
+    names.insert(name);
+  }
+  std::string members;
+  for (const std::string& name : names) members += (members.empty() ? "\"f:" : ",\"f:") + name + "\":{}";
+  return R"({"f:data":{)" + members + "}}";
+}
+
+TEST(PoolTest, SetsThatAreNeverEqualTakeNoMoreMemoryThanWithoutSharing) {
+  const auto load = [](Pool& pool, std::vector<OwnersRef>& objects) {
+    std::mt19937 random(1);
+    for (int i = 0; i < 20000; ++i) {
+      const std::string mine = random_keys(random);
+      const ManagedEntry entries[] = {entry("m", mine)};
+      objects.push_back(pool.intern(pool.kind("maps", MemberOrder::Canonical), entries));
+    }
+  };
+  Pool off(Gates{}.with(Gate::ManagedFieldsPool, false).with(Gate::CompressManagedFieldsInCache, false));
+  Pool on{Gates{}};
+  std::vector<OwnersRef> without, with;
+  load(off, without);
+  load(on, with);
+  // The first thousand sets are in the table: a fixed cost.
+  EXPECT_LE(on.usage().total_bytes(), off.usage().total_bytes() + 20000);
+  EXPECT_EQ(*with[19999].view().fields_v1(0), *without[19999].view().fields_v1(0));
+  // Sets of the same kind that are equal later are shared before long.
+  const uint64_t before = on.usage().sets;
+  std::mt19937 random(2);
+  const std::string same = random_keys(random);
+  for (int i = 0; i < 20000; ++i) {
+    const ManagedEntry entries[] = {entry("m", same)};
+    with.push_back(on.intern(on.kind("maps", MemberOrder::Canonical), entries));
+  }
+  EXPECT_LT(on.usage().sets - before, 10000u);
+}
+
 TEST(PoolTest, HotTextsAreSharedWithinTheirBudget) {
   Pool pool(Gates{}, {.hot_text_bytes = 20000});
   std::vector<OwnersRef> refs;
