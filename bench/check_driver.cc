@@ -1,10 +1,13 @@
 // check_driver CASE COUNT POD: performs one operation COUNT times; bench/check.py counts its instructions. Without
-// arguments, prints the names of all cases.
+// arguments, prints the names of all cases; with --plan, those of bench/plan.py.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/testing.h"
 #include "base/files.h"
@@ -223,6 +226,88 @@ void add_reads(std::map<std::string, Case>& all) {
   }
 }
 
+// The mechanisms of the memory plan, each alone and together, as in bench/report.py.
+struct Mechanism {
+  const char* name;
+  std::vector<Gate> gates;
+};
+const std::vector<Mechanism>& mechanisms() {
+  static const std::vector<Mechanism> all = {
+      {"nothing", {}},
+      {"read-path omission", {Gate::ManagedFieldsOptOut}},
+      {"zstd", {Gate::CompressManagedFieldsInCache}},
+      {"FieldsV2", {Gate::FieldsV2, Gate::FieldsV2AtRest}},
+      {"pool", {Gate::ManagedFieldsPool}},
+      {"all",
+       {Gate::ManagedFieldsOptOut, Gate::CompressManagedFieldsInCache, Gate::FieldsV2, Gate::FieldsV2AtRest,
+        Gate::ManagedFieldsPool}},
+  };
+  return all;
+}
+Gates gates_of(const Mechanism& mechanism) {
+  Gates gates;
+  for (const Gate gate : mechanisms().back().gates) gates = gates.with(gate, false);
+  for (const Gate gate : mechanism.gates) gates = gates.with(gate, true);
+  return gates;
+}
+
+// A ConfigMap whose keys no other object has: their ownership can neither be shared nor compressed well.
+std::string random_map(size_t object, size_t value) {
+  std::mt19937 random(static_cast<uint32_t>(object));
+  std::string data = R"("changes":")" + number(value) + '"';
+  for (int key = 0; key < 20; ++key) {
+    data += ",\"";
+    for (int i = 0; i < 12; ++i) data += static_cast<char>('a' + random() % 26);
+    data += R"(":"x")";
+  }
+  return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"random-)" + number(object) + R"("},"data":{)" +
+         data + "}}";
+}
+
+// Writes that change one value, of many objects in turn.
+const std::map<std::string, Case>& plan_cases() {
+  constexpr const char* kMerge = "application/merge-patch+json";
+  static const std::map<std::string, Case> all = [] {
+    std::map<std::string, Case> made;
+    for (const Mechanism& mechanism : mechanisms()) {
+      const Gates gates = gates_of(mechanism);
+      const auto add = [&](const std::string& what, auto write) {
+        made[what + ": " + mechanism.name] = [gates, write](size_t count, const Pod& pod) {
+          Server server(gates);
+          server.add_pods(pod, kListed);
+          for (size_t i = 0; i < kListed; ++i) {
+            server.send("PATCH", std::string(kMaps) + "/random-" + number(i) + "?fieldManager=m", random_map(i, 0),
+                        kApply);
+          }
+          for (size_t i = 0; i < count; ++i) write(server, i % kListed, i + 1);
+        };
+      };
+      const auto annotated = [](size_t object, size_t value) {
+        return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"pod-)" + number(object) +
+               R"(","annotations":{"bench.example.com/rev":")" + number(value) + R"("}}})";
+      };
+      add("apply, pods of one app", [annotated](Server& server, size_t object, size_t value) {
+        server.send("PATCH", std::string(kPods) + "/pod-" + number(object) + "?fieldManager=m",
+                    annotated(object, value), kApply);
+      });
+      add("patch, pods of one app", [annotated](Server& server, size_t object, size_t value) {
+        server.send("PATCH", std::string(kPods) + "/pod-" + number(object) + "?fieldManager=u",
+                    annotated(object, value), kMerge);
+      });
+      add("apply, objects with random keys", [](Server& server, size_t object, size_t value) {
+        server.send("PATCH", std::string(kMaps) + "/random-" + number(object) + "?fieldManager=m",
+                    random_map(object, value), kApply);
+      });
+      add("patch, objects with random keys", [](Server& server, size_t object, size_t value) {
+        server.send("PATCH", std::string(kMaps) + "/random-" + number(object) + "?fieldManager=u",
+                    R"({"data":{"own":")" + number(value) + R"("}})", kMerge);
+      });
+    }
+    return made;
+  }();
+  return all;
+}
+
 const std::map<std::string, Case>& cases() {
   static const std::map<std::string, Case> all = [] {
     std::map<std::string, Case> made = other_cases();
@@ -235,11 +320,14 @@ const std::map<std::string, Case>& cases() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count == 1) {
-    for (const auto& [name, work] : cases()) puts(name.c_str());
+  const bool plan = count == 2 && std::string_view(arguments[1]) == "--plan";
+  if (count == 1 || plan) {
+    for (const auto& [name, work] : plan ? plan_cases() : cases()) puts(name.c_str());
     return 0;
   }
-  const auto found = count == 4 ? cases().find(arguments[1]) : cases().end();
-  if (found == cases().end()) fail("usage: check_driver [CASE COUNT POD]");
+  if (count != 4) fail("usage: check_driver [--plan | CASE COUNT POD]");
+  const auto planned = plan_cases().find(arguments[1]);
+  const auto found = planned == plan_cases().end() ? cases().find(arguments[1]) : planned;
+  if (found == cases().end()) fail("no such case: " + std::string(arguments[1]));
   found->second(std::strtoul(arguments[2], nullptr, 10), Pod(arguments[3]));
 }

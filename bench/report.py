@@ -483,6 +483,15 @@ def memory_section(run):
                         measure_memory(run, shape, "kube-apiserver", server, low, high)
 
 
+def plan_section(run):
+    """Instructions of writes with each mechanism of the memory plan, counted inside one process: bench/plan.py."""
+    with run.scenario("instructions of writes", "holdfast"):
+        if not shutil.which("valgrind"):
+            raise RuntimeError("valgrind is not installed")
+        for operation, mechanism, count in json.loads(checked(["python3", ROOT / "bench/plan.py", run.options.build / "bench/check_driver", "--json"])):
+            run.row(f"{operation}: {mechanism}", "holdfast", operation=operation, mechanism=mechanism, instructions=count)
+
+
 def measure_memory(run, shape, mechanism, server, low, high):
     ours = server.name == "holdfast"
     cpu = servers.cpu_seconds(server.process.pid)
@@ -567,11 +576,11 @@ def measure_growth(run, count, server):
 
 
 SECTIONS = {"start": start_section, "gets": gets_section, "writes": writes_section, "watch": watch_section, "mixed": mixed_section, "lists": lists_section,
-            "growth": growth_section, "memory": memory_section, "policies": policies_section, "crds": crds_section}
+            "growth": growth_section, "memory": memory_section, "plan": plan_section, "policies": policies_section, "crds": crds_section}
 # Minutes that each section takes on two idle cores, including kube-apiserver; used by --minutes.
-EXPECTED = {"quick": dict(start=0.8, gets=0.3, writes=1.2, watch=0.7, mixed=0.5, lists=1, growth=0.8, memory=2.5, policies=0.9, crds=0.6),
-            "medium": dict(start=2.5, gets=0.7, writes=5, watch=2, mixed=1.3, lists=4, growth=4.5, memory=9, policies=3.5, crds=1.5),
-            "full": dict(start=4, gets=1.5, writes=9, watch=3, mixed=2.5, lists=10, growth=5, memory=30, policies=4, crds=3)}
+EXPECTED = {"quick": dict(start=0.8, gets=0.3, writes=1.2, watch=0.7, mixed=0.5, lists=1, growth=0.8, memory=2.5, plan=6, policies=0.9, crds=0.6),
+            "medium": dict(start=2.5, gets=0.7, writes=5, watch=2, mixed=1.3, lists=4, growth=4.5, memory=9, plan=6, policies=3.5, crds=1.5),
+            "full": dict(start=4, gets=1.5, writes=9, watch=3, mixed=2.5, lists=10, growth=5, memory=30, plan=6, policies=4, crds=3)}
 
 
 def plural(count, noun):

@@ -53,9 +53,14 @@ with tempfile.TemporaryDirectory() as folder:
     sections = {"crds": definitions(8.0, "2026-01-01", "first")}
     (out / "benchmarks/history.jsonl").write_text(json.dumps(report_page.summary({"sections": sections}, "crds")) + "\n")
     sections = {"crds": definitions(1.0, "2026-01-02", "second"), "gets": {"date": "2026-01-01", "profile": "full", "provenance": {"holdfast": "first"}, "rows": []}}
+    counts = {"nothing": 1000, "read-path omission": 1000, "zstd": 1036, "FieldsV2": 1001, "pool": 990, "all": 949}
+    rows = [{"what": f"apply: {name}", "server": "holdfast", "operation": "apply", "mechanism": name, "instructions": count} for name, count in counts.items()]
+    sections["plan"] = {"date": "2026-01-02", "profile": "full", "provenance": {"holdfast": "second"}, "rows": rows}
     report_page.write({"sections": sections}, out)
     page = (out / "benchmarks.md").read_text()
     check("different commits" in page, "a page of several commits says so")
     check("7 measured files have changed since" in page and "nothing measured has changed since" in page, "sections that are older than the code are marked")
+    check("| apply | 1,000 | +0.0% pass | +3.6% **FAIL** | +0.1% pass | -1.0% pass | -5.1% pass |" in page, "mechanisms of the memory plan are judged by instructions")
+    check("| apply: instructions with all mechanisms of the plan | -5.1% | +1% | pass |" in page, "as a target, all of them together")
     check("- crds, 2026-01-01: 2,000 definitions: time for 2,000: 16.0 s (limit 10 s)" in page, "a target that failed before is not silently replaced")
 finish()
