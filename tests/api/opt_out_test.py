@@ -230,6 +230,34 @@ def counted(server):
         check(only(sent, client=family), f"{agent} is {family}: {sent}")
 
 
+def bytes_are_counted(server):
+    """The bytes of field sets that were not sent, for each object of a list and each event of a watch."""
+    def saved():
+        lines = server.request("GET", "/metrics")[2].decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("holdfast_managed_fields_opt_out_bytes_total{") and 'resource="configmaps"' in line)
+
+    def size(*objects):
+        return sum(len(json.dumps(entry["fieldsV1"], separators=(",", ":"))) for each in objects for entry in each["metadata"]["managedFields"])
+
+    for name in ("a", "b"):
+        server.json("POST", CONFIGMAPS, configmap("bytes-" + name), want=201)
+    items = [item for item in server.json("GET", CONFIGMAPS)["items"]]
+    for format in FORMATS:
+        for path, expected in ((CONFIGMAPS + "/bytes-a", size(server.json("GET", CONFIGMAPS + "/bytes-a"))), (CONFIGMAPS, size(*items))):
+            before = saved()
+            server.request("GET", path, accept=format + DROPPED)
+            check(saved() - before == expected, f"{path} as {format}: {saved() - before}, expected {expected}")
+    before = saved()
+    server.watch(CONFIGMAPS + "?watch=true&timeoutSeconds=5", len(items), "application/json" + DROPPED)
+    check(saved() - before == size(*items), f"a watch of {len(items)} objects: {saved() - before}")
+    before = saved()
+    patched = server.json("PATCH", CONFIGMAPS + "/bytes-a?fieldManager=p", {"data": {"x": "y"}}, accept="application/json" + DROPPED, content_type="application/merge-patch+json", want=200)
+    check("managedFields" not in patched["metadata"] and saved() - before == size(server.json("GET", CONFIGMAPS + "/bytes-a")), f"a patch: {saved() - before}")
+    before = saved()
+    server.request("GET", CONFIGMAPS)
+    check(saved() == before, "nothing is saved with managedFields")
+
+
 def audit():
     """What is recorded does not depend on what the client wants to receive."""
     with tempfile.TemporaryDirectory() as folder:
@@ -243,6 +271,31 @@ def audit():
             events = [json.loads(line) for line in file if '"name":"recorded"' in line]
         check(b"managedFields" not in sent and len(events) == 2, f"two requests that opt out: {sent[:100]} {len(events)}")
         check(all(event["responseObject"]["metadata"].get("managedFields") for event in events), f"their recorded responses have managedFields: {events}")
+
+
+def kubernetes_rule():
+    """--strict-drop: a clause with a value that Kubernetes 1.38 does not know matches nothing, for every verb and before any effect."""
+    with Server(sys.argv[1], flags=("--strict-drop",)) as server:
+        given(server)
+        one = CONFIGMAPS + "/a"
+        before = server.json("GET", one)
+        apply = ("PATCH", one + "?fieldManager=x", {**configmap("a"), "data": {"x": "y"}})
+        requests = [("GET", one, None), ("GET", CONFIGMAPS, None), ("GET", CONFIGMAPS + "?watch=true&timeoutSeconds=1", None), ("POST", CONFIGMAPS, configmap("new")),
+                    ("PUT", one, configmap("a")), ("PATCH", one, {"data": {"x": "y"}}), apply, ("DELETE", one, None), ("DELETE", CONFIGMAPS, None), ("GET", WIDGETS + "/a", None),
+                    ("GET", DEPLOYMENTS + "/a/scale", None), ("GET", CONFIGMAPS + "/missing", None), ("GET", "/apis/apps", None), ("GET", "/api/v1", None), ("POST", CONFIGMAPS, "{")]
+        for request in requests:
+            type = "application/apply-patch+yaml" if request is apply else "application/merge-patch+json" if request[0] == "PATCH" else "application/json"
+            for value in ("spec", "metadata.managedFields+data", '"metadata.managedFields"'):
+                code, headers, data = server.request(*request, accept="application/json;drop=" + value, content_type=type)
+                check(code == 406 and b"only the following media types are accepted" in data, f"{request[:2]} with drop={value}: {code} {data[:120]}")
+        code, _, data = server.request("GET", one, accept="application/json;drop=spec, application/json;drop=metadata.managedFields")
+        check(code == 200 and b"managedFields" not in data, f"the next clause is tried: {code}")
+        for accept, query in (("application/json;mf=none", ""), ("application/json;DROP=metadata.managedFields", ""), ("application/json", "?showManagedFields=false")):
+            code, _, data = server.request("GET", one + query, accept=accept)
+            check(code == 200 and b"managedFields" in data, f"{accept} {query} is unknown to Kubernetes: {code}")
+        check(server.json("GET", one) == before, "none of them had an effect")
+        document = server.request("GET", "/openapi/v3/api/v1")[2] + server.request("GET", "/openapi/v2")[2]
+        check(b"drop=" not in document and b"showManagedFields" not in document, "nothing is listed, as in Kubernetes")
 
 
 def gates_off_and_on_again(server):
@@ -284,7 +337,8 @@ def any_field(server):
 
 if __name__ == "__main__":
     with Server(sys.argv[1]) as server:
-        run_parts(server, (given, every_verb, subresources, forms, query_parameter, what_counts, watches, binary_form, read_stripped_write_back, discoverable, counted,
+        run_parts(server, (given, every_verb, subresources, forms, query_parameter, what_counts, watches, binary_form, read_stripped_write_back, discoverable, counted, bytes_are_counted,
                            gates_off_and_on_again, any_field))
     audit()
+    kubernetes_rule()
     finish()

@@ -72,6 +72,7 @@ class Script(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.faults = False         # Anything may happen to an answer.
         self.streaming_lists = True
         self.tokens = None          # Accepted tokens; None disables authentication.
+        self.acceptable = True      # Otherwise 406, as Kubernetes 1.38 has it for fields that it cannot drop.
         self.requests = 0
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -182,6 +183,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if fault == 2:
                 self.close_connection = True
                 return self.connection.close()
+        if not script.acceptable:
+            return self.fail(406, "NotAcceptable")
         if self.path in OLD_DISCOVERY:
             return self.answer(200, OLD_DISCOVERY[self.path])
         query = dict(part.partition("=")[::2] for part in self.path.partition("?")[2].split("&"))
@@ -318,6 +321,17 @@ def a_token_file_is_read_again(folder):
             script.forget_history()
             script.put("b", "2")
             follower.until(same(script), "the second token")
+
+
+def a_server_that_refuses_what_is_asked_for_is_not_asked_again(folder):
+    with Script(0) as script:
+        script.acceptable = False
+        with Follower(script.kubeconfig(folder), "json") as follower:
+            state = follower.until(lambda state: state["failures"] > 0, "406")
+            assert "NotAcceptable" in state["lastError"] and not state["synced"], state
+            asked = script.requests
+            time.sleep(1)  # Retries wait for at most 200 ms.
+            assert script.requests == asked, f"asked {script.requests - asked} more times"
 
 
 def a_server_that_is_killed_comes_back(_):
@@ -516,6 +530,7 @@ def main():
     for story in (an_expired_version_means_a_new_list, cut_streams_expired_versions_and_refusals,
                   a_token_that_ran_out_is_asked_for_again, a_token_file_is_read_again, a_certificate_that_ran_out_is_read_again,
                   a_proxy_is_gone_through, discovery_in_the_old_form, a_server_that_is_killed_comes_back,
+                  a_server_that_refuses_what_is_asked_for_is_not_asked_again,
                   one_informer_on_two_kinds_of_servers):
         with tempfile.TemporaryDirectory() as folder:
             story(folder)

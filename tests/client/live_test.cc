@@ -309,6 +309,24 @@ TEST_P(EveryEncoding, UnknownFieldsReachTheServer) {
   EXPECT_THAT(made.error().message, HasSubstr("unknown field \"dta\""));
 }
 
+TEST(Live, WatchesOfTablesHaveObjectsAndAnEndOfInitialEvents) {
+  Client client = connect({.drop_fields = {std::string(kManagedFields)}});
+  const Space space(client);
+  ASSERT_TRUE(space.put("a", "1"));
+  Result<Watch> watch =
+      space.maps()
+          .watch({.field_selector = "metadata.name=a", .send_initial_events = true, .shape = Shape::TableOfObjects})
+          .wait();
+  ASSERT_TRUE(watch) << watch.error().message;
+  const WatchEvent first = **watch->next().wait();
+  ASSERT_EQ(first.object.root().items_at("rows").size(), 1u);
+  const Value object = *first.object.root().items_at("rows")[0].find("object");
+  EXPECT_EQ(object.text_at("data", "x"), "1");
+  expect_stripped(object);
+  EXPECT_FALSE(first.initial_events_end);
+  EXPECT_TRUE((**watch->next().wait()).initial_events_end);
+}
+
 TEST(Live, GateOffIgnoresTheListOfFields) {
   Client client = connect({.drop_fields = {std::string(kManagedFields)}, .opt_out_gate = false});
   const Space space(client);

@@ -24,6 +24,8 @@ if __name__ == "__main__":
     holdfast, program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     with Server(holdfast) as server:
         failed = run(program, server.kubeconfig, HOLDFAST_SERVER="1")
+    with Server(holdfast, "--strict-drop") as server:  # The rule of Kubernetes 1.38.
+        failed |= run(program, server.kubeconfig, HOLDFAST_SERVER="1", GTEST_FILTER="*OptingOut*:*Drop*:*Informer*:*Tables*")
     if folder := needs.peer("kube-apiserver", "etcd"):
         with Peer(folder) as peer:
             failed |= run(program, peer.kubeconfig)

@@ -56,9 +56,11 @@ class ControlPlane:
         finally:
             connection.close()
 
-    def get(self, path, method="GET", body=None, token=None):
+    def get(self, path, method="GET", body=None, token=None, accept=None):
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=ssl._create_unverified_context())
         headers = {"content-type": "application/json"}
+        if accept:
+            headers["accept"] = accept
         if token:
             headers["authorization"] = "Bearer " + token
         try:
@@ -151,6 +153,18 @@ class AssetsTest(unittest.TestCase):
             self.assertEqual(plane.get("/api/v1/namespaces/kept", token="admin-token")[0], 200)
             self.assertEqual(plane.get("/api/v1/namespaces/kept/serviceaccounts/default", token="admin-token")[0], 404)
             plane.stop()
+
+    def test_dropping_fields_follows_the_rule_of_kubernetes(self):
+        path = "/api/v1/namespaces/default"
+        for flags, unknown in (((), 406), (("--strict-drop=false",), 200)):
+            with tempfile.TemporaryDirectory(prefix="holdfast-plane-") as folder:
+                plane = ControlPlane(self.assets, folder, *flags)
+                try:
+                    self.assertEqual(plane.get(path, token="admin-token", accept="application/json;drop=spec")[0], unknown, flags)
+                    code, data = plane.get(path, token="admin-token", accept="application/json;drop=spec, application/json;drop=metadata.managedFields")
+                    self.assertEqual((code, "managedFields" in data), (200, unknown == 200), flags)
+                finally:
+                    plane.stop()
 
     def test_all_ways_to_start_run_concurrently(self):
         """Two of kube-api-test, two of envtest with KUBEBUILDER_ASSETS, and a server for USE_EXISTING_CLUSTER: each has its own objects."""

@@ -41,9 +41,10 @@ func TestMain(m *testing.M) {
 	code, stops := 0, []func(){}
 	if binary := os.Getenv("HOLDFAST_BINARY"); binary != "" {
 		for name, flags := range map[string][]string{
-			"holdfast":                    nil,
-			"holdfast that drops nothing": {"--feature-gates=ManagedFieldsOptOut=false"},
-			"holdfast that drops any":     {"--feature-gates=DropAnyField=true"},
+			"holdfast":                                  nil,
+			"holdfast that drops nothing":               {"--feature-gates=ManagedFieldsOptOut=false"},
+			"holdfast that drops any":                   {"--feature-gates=DropAnyField=true"},
+			"holdfast with the rule of Kubernetes 1.38": {"--strict-drop"},
 		} {
 			config, stop, err := start(binary, flags...)
 			if err != nil {

@@ -100,6 +100,7 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
   }
   if (!starts_with_any(arguments, "--data-dir=")) arguments.push_back("--cert-dir=" + cert_dir + "/holdfast");
   if (!starts_with_any(arguments, "--controllers=")) arguments.emplace_back("--controllers=none");
+  if (!starts_with_any(arguments, "--strict-drop")) arguments.emplace_back("--strict-drop");
   arguments.insert(arguments.begin(), "serve");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

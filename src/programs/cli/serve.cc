@@ -273,6 +273,13 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
       ->check(CLI::Range(0, 1 << 30))
       ->group(network);
   command
+      .add_flag(
+          "--strict-drop", o.strict_drop,
+          "Ignore clauses of Accept that ask to drop anything else than metadata.managedFields, as Kubernetes 1.38 "
+          "does (406 if no clause is left), instead of ignoring the parameter; on by default under the name "
+          "kube-apiserver")
+      ->group(network);
+  command
       .add_option("--yielding-field-managers", o.yielding_field_managers,
                   "Names of field managers, comma separated, that yield to the one that an object declares in "
                   "metadata.options.fieldManager, instead of being an error next to it: kubectl always sends its name")

@@ -169,7 +169,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
     }
     account.trail.refuse_unknown(request, account.audit_id, attributes);
     send_away();
-    call::send_error(account.info, request, response, auth::unauthorized_error(), parts_.gates);
+    call::send_error(account.info, request, response, auth::unauthorized_error(), parts_.gates, parts_.accept_rule);
     co_return;
   }
   account.user = std::move(*user);
@@ -183,7 +183,7 @@ Task<void> Pipeline::serve_known(net::Request& request, net::Response& response,
   auto refuse = [&](const Error& error) {
     response.add_header("x-content-type-options", "nosniff");
     account.trail.refuse(error);
-    call::send_error(account.info, request, response, error, parts_.gates);
+    call::send_error(account.info, request, response, error, parts_.gates, parts_.accept_rule);
   };
 
   // Not earlier, so that unauthenticated clients do not learn what is wrong with their request.
@@ -284,12 +284,12 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     static constexpr std::string_view kProduced[] = {"application/json"};
     Result<Unit> ok = request::check_accept_route(request.headers.get("accept"), std::span(kProduced));
     if (!ok) {
-      co_return call::send_error(account.info, request, response, ok.error(), parts_.gates);
+      co_return call::send_error(account.info, request, response, ok.error(), parts_.gates, parts_.accept_rule);
     }
     response.add_header("content-type", "application/json");
     (void)response.send(200, net::Body(net::Bytes::lasting(version_json())));
   } else if (below("/version")) {
-    call::send_error(account.info, request, response, render::route_not_found(), parts_.gates);
+    call::send_error(account.info, request, response, render::route_not_found(), parts_.gates, parts_.accept_rule);
   } else if (path == "/metrics") {
     response.add_header("content-type", "text/plain; version=0.0.4; charset=utf-8");
     response.allow_gzip();
@@ -306,7 +306,7 @@ Task<void> Pipeline::route(net::Request& request, net::Response& response, Accou
     if (page) {
       send_text(response, 200, std::move(*page));
     } else {
-      call::send_error(account.info, request, response, page.error(), parts_.gates);
+      call::send_error(account.info, request, response, page.error(), parts_.gates, parts_.accept_rule);
     }
   } else if (parts_.openid && (path == "/.well-known/openid-configuration" || path == "/openid/v1/jwks")) {
     send_openid(account.info, request, response);
@@ -323,8 +323,8 @@ void Pipeline::send_page(const request::RequestInfo& info, const net::Request& r
   const Flagz flagz{parts_.flags};
   const Statusz statusz{parts_.started, system_clock().now()};
   Result<request::PageForm> form =
-      request::negotiate_page(call::negotiation_input(request, info.query()), kind, parts_.gates);
-  if (!form) return call::send_error(info, request, response, form.error(), parts_.gates);
+      request::negotiate_page(call::negotiation_input(request, info.query(), parts_.accept_rule), kind, parts_.gates);
+  if (!form) return call::send_error(info, request, response, form.error(), parts_.gates, parts_.accept_rule);
   if (form->text) return send_text(response, 200, flags ? flagz.text() : statusz.text());
   if (form->version == "v1alpha1") {
     response.add_header("warning", "299 - \"This version of the " + std::string(request.path.substr(1)) +
@@ -333,7 +333,7 @@ void Pipeline::send_page(const request::RequestInfo& info, const net::Request& r
   Arena arena;
   const Value object = flags ? flagz.object(arena, form->version) : statusz.object(arena, form->version);
   Result<std::string> body = render::encode_response(object, nullptr, form->format, form->pretty);
-  if (!body) return call::send_error(info, request, response, body.error(), parts_.gates);
+  if (!body) return call::send_error(info, request, response, body.error(), parts_.gates, parts_.accept_rule);
   response.add_header("content-type", std::string(request::media_type(form->format)) + ";g=config.k8s.io;v=" +
                                           std::string(form->version) + ";as=" + std::string(kind));
   (void)response.send(200, net::Body(std::move(*body)));
@@ -366,7 +366,7 @@ void Pipeline::send_index(net::Response& response) const {
 void Pipeline::send_openid(const request::RequestInfo& info, const net::Request& request,
                            net::Response& response) const {
   Result<OpenId> openid = parts_.openid();
-  if (!openid) return call::send_error(info, request, response, openid.error(), parts_.gates);
+  if (!openid) return call::send_error(info, request, response, openid.error(), parts_.gates, parts_.accept_rule);
   const bool keys = request.path == "/openid/v1/jwks";
   response.set_header("cache-control", "public, max-age=" + std::to_string(openid->max_age.count()));
   response.add_header("content-type", keys ? "application/jwk-set+json" : "application/json");
@@ -401,7 +401,7 @@ void Pipeline::answer_exhausted(const request::RequestInfo& info, const net::Req
     return call::send_error(info, request, response,
                             Error{Reason::RequestEntityTooLarge,
                                   "Request entity too large: handling it would exceed the memory limit of a request"},
-                            parts_.gates);
+                            parts_.gates, parts_.accept_rule);
   }
   response.set_header("retry-after", "1");
   send_text(response, 429, "Too many requests, please try again later.\n");

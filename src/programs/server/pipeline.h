@@ -55,6 +55,7 @@ class Pipeline {
     // For requests other than watches and streams.
     std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};
     Gates gates;
+    request::AcceptRule accept_rule = request::AcceptRule::Lenient;
     std::string strict_transport_security;  // Value of the Strict-Transport-Security header; not sent if empty.
     std::span<const std::pair<std::string, std::string>> flags = {};  // Must outlive the pipeline.
   };

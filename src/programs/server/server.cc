@@ -868,9 +868,14 @@ Result<Unit> Server::State::write_kubeconfig() const {
   return replace_file(kubeconfig_path, kubeconfig, Readers::Owner);
 }
 
+request::AcceptRule accept_rule_of(const Options& options) {
+  return options.strict_drop ? request::AcceptRule::Kubernetes : request::AcceptRule::Lenient;
+}
+
 void Server::State::make_api() {
   pool = std::make_unique<ownership::Pool>(options.gates);
   api::Options chosen{.settings = {.gates = options.gates,
+                                   .accept_rule = accept_rule_of(options),
                                    .registry_prefix = options.etcd_prefix,
                                    .embedded_store = options.etcd_servers.empty(),
                                    .event_ttl = options.event_ttl,
@@ -1267,6 +1272,7 @@ void Server::State::make_pipeline() {
                       .started = system_clock().now(),
                       .request_timeout = options.request_timeout,
                       .gates = options.gates,
+                      .accept_rule = accept_rule_of(options),
                       .strict_transport_security = join(options.strict_transport_security_directives, "; "),
                       .flags = options.flags});
   pipeline->set_authenticator(credentials.load()->authenticator);

@@ -103,6 +103,9 @@ struct Options {
   std::chrono::milliseconds request_timeout{limits::kRequestSeconds * 1000};
   // Watches without timeoutSeconds last between this and twice this value.
   std::chrono::seconds min_request_timeout{1800};
+  // Whether a clause of Accept that asks to drop anything else than managedFields matches nothing, as in
+  // Kubernetes 1.38.
+  bool strict_drop = false;
   // Names of field managers that yield to the one declared in metadata.options.
   std::vector<std::string> yielding_field_managers;
   uint32_t http2_max_streams_per_connection = 0;  // 0 for the default of net.

@@ -231,6 +231,11 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
           deps.metrics->counters("holdfast_managed_fields_opt_out_total",
                                  "Responses sent without managedFields, because the client asked for it.",
                                  {"verb", "format", "kind", "group", "resource", "client"}),
+          deps.metrics->counters(
+              "holdfast_managed_fields_opt_out_bytes_total",
+              "Bytes of field sets that were not sent, because the client asked for it. As FieldsV1, "
+              "before compression.",
+              {"group", "resource", "client"}),
           deps.metrics->counters("apiserver_watch_events_total", "Events sent to watchers.",
                                  {"group", "version", "resource"}),
           deps.metrics->histograms("apiserver_watch_events_sizes", "Size in bytes of the events sent to watchers.",

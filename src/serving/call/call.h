@@ -35,6 +35,7 @@ namespace holdfast::call {
 // Settings that apply to every request.
 struct Settings {
   Gates gates;
+  request::AcceptRule accept_rule = request::AcceptRule::Lenient;
 
   // Kubernetes' own limit on a request body.
   size_t max_body_bytes = limits::kBodyBytes;
@@ -77,6 +78,7 @@ struct CallDependencies {
   const Settings& settings;
   const Clock& clock;
   Family<Counter>& opt_outs;
+  Family<Counter>& opt_out_bytes;
   Family<Counter>& watch_events;
   Family<Histogram>& watch_event_sizes;
   Family<Counter>& unset_applies;
@@ -90,6 +92,7 @@ struct Call {
       : settings(around.settings),
         clock(around.clock),
         opt_outs(around.opt_outs),
+        opt_out_bytes(around.opt_out_bytes),
         watch_events(around.watch_events),
         watch_event_sizes(around.watch_event_sizes),
         unset_applies(around.unset_applies),
@@ -108,6 +111,7 @@ struct Call {
       : settings(other.settings),
         clock(other.clock),
         opt_outs(other.opt_outs),
+        opt_out_bytes(other.opt_out_bytes),
         watch_events(other.watch_events),
         watch_event_sizes(other.watch_event_sizes),
         unset_applies(other.unset_applies),
@@ -130,6 +134,7 @@ struct Call {
   const Settings& settings;
   const Clock& clock;
   Family<Counter>& opt_outs;
+  Family<Counter>& opt_out_bytes;
   Family<Counter>& watch_events;
   Family<Histogram>& watch_event_sizes;
   Family<Counter>& unset_applies;
@@ -183,7 +188,8 @@ struct Call {
 // The attributes of a request for authorization, audit and flow schemas. `user` is null until authenticated.
 auth::Attributes attributes_of(const request::RequestInfo& info, const auth::UserInfo* user);
 
-request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query);
+request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query,
+                                            request::AcceptRule rule);
 // Requests with a large body, or on a large object, are decoded, merged, validated and rendered off their event loop:
 // read_body() and the code that reads the object leave the loop, and finish() returns to it with the response. In
 // between, anything that belongs to the connection (call.response, timers, webhooks) may be used only after
@@ -212,7 +218,7 @@ void respond_status(Call& call, int code, const Value& status);
 // Sends an error in the client's accepted encoding, for code that rejects a request before a Call exists (401, 403,
 // unknown paths).
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                const Error& error, const Gates& gates);
+                const Error& error, const Gates& gates, request::AcceptRule rule);
 // The Status for an error, as JSON.
 std::string status_json(const Error& error);
 

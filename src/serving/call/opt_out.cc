@@ -22,16 +22,39 @@ std::string_view client_family(std::string_view user_agent) {
   return "other";
 }
 
+bool opted_out(const Call& call) { return !call.view.accepted.opt_out_kind.empty() && call.served != nullptr; }
+
 }  // namespace
 
-void count_opt_out(Call& call) {
+void count_opt_out(Call& call, uint64_t bytes) {
+  if (!opted_out(call)) return;
   const request::Accepted& accepted = call.view.accepted;
-  if (accepted.opt_out_kind.empty() || call.served == nullptr) return;
   const types::Resource& resource = *call.served->resource;
+  const std::string_view client = client_family(call.request.headers.get("user-agent"));
   call.opt_outs
       .with({to_string(call.info.verb), media_type(accepted.format).substr(12), accepted.opt_out_kind, resource.group,
-             resource.plural, client_family(call.request.headers.get("user-agent"))})
+             resource.plural, client})
       .add();
+  call.opt_out_bytes.with({resource.group, resource.plural, client}).add(bytes);
+}
+
+Counter* opt_out_bytes(Call& call) {
+  if (!opted_out(call)) return nullptr;
+  const types::Resource& resource = *call.served->resource;
+  return &call.opt_out_bytes.with(
+      {resource.group, resource.plural, client_family(call.request.headers.get("user-agent"))});
+}
+
+uint64_t field_set_bytes(const ownership::Owners& owners) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < owners.count(); ++i) bytes += owners.fields_v1_bytes(i);
+  return bytes;
+}
+
+uint64_t field_set_bytes(std::span<const ownership::ManagedEntry> entries) {
+  uint64_t bytes = 0;
+  for (const ownership::ManagedEntry& entry : entries) bytes += entry.fields ? entry.fields->size() : 0;
+  return bytes;
 }
 
 }  // namespace holdfast::call

@@ -36,8 +36,10 @@ void send_error_as(const request::Accepted& accepted, net::Response& response, c
 
 }  // namespace
 
-request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query) {
+request::NegotiationInput negotiation_input(const net::Request& request, const request::Query& query,
+                                            request::AcceptRule rule) {
   request::NegotiationInput input;
+  input.rule = rule;
   input.accept = request.headers.get("accept");
   input.user_agent = request.headers.get("user-agent");
   input.pretty = query.get("pretty");
@@ -55,7 +57,7 @@ Result<Unit> negotiate_response(Call& call) {
   offer.reads = call.info.verb == request::Verb::Get || call.info.verb == request::Verb::List ||
                 call.info.verb == request::Verb::Watch;
   Result<request::Accepted> accepted =
-      negotiate(negotiation_input(call.request, call.query), offer, call.settings.gates);
+      negotiate(negotiation_input(call.request, call.query, call.settings.accept_rule), offer, call.settings.gates);
   if (!accepted) return accepted.take_error();
 
   render::IncludeObject include = render::IncludeObject::Metadata;
@@ -139,7 +141,8 @@ void respond_error(Call& call, const Error& error) {
   }
   record_error(call, error);
   for (const std::string& warning : call.warnings.headers()) call.response.add_header("warning", warning);
-  send_error_as(negotiate_error(negotiation_input(call.request, call.query), call.settings.gates), call.response, error,
+  const request::NegotiationInput input = negotiation_input(call.request, call.query, call.settings.accept_rule);
+  send_error_as(negotiate_error(input, call.settings.gates), call.response, error,
                 error.reason == Reason::Unknown ? std::string_view(call.reason) : std::string_view());
 }
 
@@ -166,8 +169,8 @@ std::string status_json(const Error& error) {
 }
 
 void send_error(const request::RequestInfo& info, const net::Request& request, net::Response& response,
-                const Error& error, const Gates& gates) {
-  send_error_as(negotiate_error(negotiation_input(request, info.query()), gates), response, error);
+                const Error& error, const Gates& gates, request::AcceptRule rule) {
+  send_error_as(negotiate_error(negotiation_input(request, info.query(), rule), gates), response, error);
 }
 
 }  // namespace holdfast::call

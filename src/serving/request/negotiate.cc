@@ -34,7 +34,8 @@ size_t end_of_quoted(std::string_view text, size_t at) {
 // Splits a text at the separators outside quotes, in linear time.
 class Pieces {
  public:
-  Pieces(std::string_view text, char separator) : rest_(text), separator_(separator) {}
+  Pieces(std::string_view text, char separator, bool quotes = true)
+      : rest_(text), separator_(separator), quotes_(quotes) {}
 
   bool done() const { return rest_.empty(); }
   std::string_view rest() const { return rest_; }
@@ -63,13 +64,13 @@ class Pieces {
 
   std::string_view rest_;
   const char separator_;
-  bool quotes_ = true;  // False after an unterminated quote.
+  bool quotes_;  // Whether quotes have a meaning; not after an unterminated one.
 };
 
 // Our spelling of a known parameter name; empty for others, which nothing reads.
-std::string_view known_name(std::string_view name) {
+std::string_view known_name(std::string_view name, AcceptRule rule) {
   for (const std::string_view known : {"as", "g", "v", "q", "stream", "sv", "pretty", "drop", "mf"}) {
-    if (equals_ignoring_case(name, known)) return known;
+    if (rule == AcceptRule::Kubernetes ? name == known : equals_ignoring_case(name, known)) return known;
   }
   return {};
 }
@@ -85,8 +86,8 @@ std::string_view without_quotes(std::string_view text, AcceptClause& clause) {
 }
 
 // Splits at the first separator outside quotes; `rest` becomes the remainder.
-std::string_view cut(std::string_view& rest, char separator) {
-  Pieces pieces(rest, separator);
+std::string_view cut(std::string_view& rest, char separator, bool quotes = true) {
+  Pieces pieces(rest, separator, quotes);
   const std::string_view first = pieces.next();
   rest = pieces.rest();
   return first;
@@ -111,6 +112,8 @@ bool streams(Format format) { return format != Format::Yaml; }
 Error not_acceptable(std::string_view types) {
   return Error{Reason::NotAcceptable, "only the following media types are accepted: " + std::string(types)};
 }
+
+constexpr std::string_view kManagedFields = "metadata.managedFields";
 
 // Whether the clause's parameters can be satisfied in this format; stores what they request.
 bool accept_parameters(const AcceptClause& clause, const Offer& offer, Accepted& accepted) {
@@ -166,13 +169,19 @@ bool matches(const AcceptClause& clause, Format format) {
 void read_opt_out(const AcceptClause* clause, const NegotiationInput& input, const Offer& offer, const Gates& gates,
                   Accepted& accepted) {
   if (!gates.on(Gate::ManagedFieldsOptOut)) return;
+  if (input.rule == AcceptRule::Kubernetes) {
+    if (clause == nullptr || clause->parameter("drop").empty()) return;  // No other value gets here.
+    accepted.ownership = Ownership::Omitted;
+    accepted.opt_out_kind = "drop";
+    return;
+  }
   size_t path_bytes = 0;
   if (clause != nullptr) {
     for (const auto& [name, value] : clause->parameters) {
       if (name == "drop") {
         for (Pieces targets(value, '+'); !targets.done();) {
           const std::string_view target = targets.next();
-          if (target == "metadata.managedFields") {
+          if (target == kManagedFields) {
             accepted.ownership = Ownership::Omitted;
             accepted.opt_out_kind = "drop";
           } else if (gates.on(Gate::DropAnyField) && offer.reads && !target.empty() &&
@@ -227,28 +236,31 @@ std::string_view AcceptClause::parameter(std::string_view name) const {
   return {};
 }
 
-std::vector<AcceptClause> parse_accept(std::string_view header) {
+std::vector<AcceptClause> parse_accept(std::string_view header, AcceptRule rule) {
+  const bool quotes = rule == AcceptRule::Lenient;
+  const auto trimmed = [quotes](std::string_view text) { return quotes ? trim_spaces(text) : trim(text, " "); };
   std::vector<AcceptClause> clauses;
-  for (Pieces ranges(header, ','); !ranges.done() && clauses.size() < kMaxClauses;) {
-    Pieces parts(trim_spaces(ranges.next()), ';');
+  for (Pieces ranges(header, ',', quotes); !ranges.done() && clauses.size() < kMaxClauses;) {
+    Pieces parts(trimmed(ranges.next()), ';', quotes);
     std::string_view range = parts.next();
     AcceptClause clause;
-    clause.type = trim_spaces(cut(range, '/'));
+    clause.type = trimmed(cut(range, '/', quotes));
     if (range.empty()) {
       if (clause.type != "*") continue;
       clause.subtype = "*";
     } else {
-      const std::string_view subtype = cut(range, '/');
+      const std::string_view subtype = cut(range, '/', quotes);
       if (!range.empty()) continue;
-      clause.subtype = trim_spaces(subtype);
+      clause.subtype = trimmed(subtype);
     }
     while (!parts.done()) {
       std::string_view value = parts.next();
-      const std::string_view name = known_name(trim_spaces(cut(value, '=')));
+      const std::string_view name = known_name(trimmed(cut(value, '=', quotes)), rule);
       if (value.empty() || name.empty()) continue;
-      std::string_view text = cut(value, '=');
+      std::string_view text = cut(value, '=', quotes);
       if (!value.empty()) continue;
-      text = without_quotes(trim_spaces(text), clause);
+      text = trimmed(text);
+      if (quotes) text = without_quotes(text, clause);
       if (name == "q") {
         const std::string number(text);
         char* end = nullptr;
@@ -273,6 +285,12 @@ std::vector<AcceptClause> parse_accept(std::string_view header) {
     for (size_t j = i; j > 0 && tried_before(clauses[j], clauses[j - 1]); --j) std::swap(clauses[j], clauses[j - 1]);
   }
   return clauses;
+}
+
+bool may_match(const AcceptClause& clause, AcceptRule rule, const Gates& gates) {
+  if (rule == AcceptRule::Lenient || !gates.on(Gate::ManagedFieldsOptOut)) return true;
+  const std::string_view dropped = clause.parameter("drop");
+  return dropped.empty() || dropped == kManagedFields;
 }
 
 std::span<const Format> served_formats(const Gates& gates) {
@@ -303,7 +321,8 @@ Result<Accepted> negotiate(const NegotiationInput& input, const Offer& offer, co
     read_opt_out(nullptr, input, offer, gates, accepted);
     return accepted;
   }
-  for (const AcceptClause& clause : parse_accept(input.accept)) {
+  for (const AcceptClause& clause : parse_accept(input.accept, input.rule)) {
+    if (!may_match(clause, input.rule, gates)) continue;
     for (const Format format : served_formats(gates)) {
       if (!matches(clause, format)) continue;
       Accepted candidate;
@@ -357,7 +376,8 @@ Result<PageForm> negotiate_page(const NegotiationInput& input, std::string_view 
   // In the order Kubernetes tries them; nullopt is text.
   constexpr std::optional<Format> kOffered[] = {Format::Json, Format::Yaml, std::nullopt, Format::Cbor};
   constexpr std::string_view kVersions[] = {"v1alpha1", "v1beta1"};
-  for (const AcceptClause& clause : parse_accept(input.accept)) {
+  for (const AcceptClause& clause : parse_accept(input.accept, input.rule)) {
+    if (!may_match(clause, input.rule, gates)) continue;
     // Neither streaming nor server versions (sv) can be requested.
     if (!clause.parameter("stream").empty() || !clause.parameter("sv").empty()) continue;
     const bool transforms = clause.has("as") || clause.has("g") || clause.has("v");

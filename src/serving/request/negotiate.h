@@ -52,9 +52,18 @@ struct Offer {
   bool reads = true;             // The verb is get, list or watch: DropAnyField applies.
 };
 
+// How Accept is parsed, and what a clause with `drop=` means.
+enum class AcceptRule : uint8_t {
+  // The grammar of media types. What a server does not know how to drop is ignored.
+  Lenient,
+  // As Kubernetes 1.38: case-sensitive names, no quotes, no tabs. A clause with any other value of drop= than
+  // metadata.managedFields does not match, and nothing else opts out.
+  Kubernetes,
+};
+
 struct AcceptClause {
   std::string_view type, subtype;
-  // Follows the media type grammar: names we know are lower-cased, values are unquoted. The last of a repeated
+  // Of the names we know; lower-cased and with unquoted values by the grammar of media types. The last of a repeated
   // parameter wins.
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   double q = 1.0;
@@ -62,12 +71,14 @@ struct AcceptClause {
   bool has(std::string_view name) const;
   std::string_view parameter(std::string_view name) const;  // Empty if absent.
 };
-// Sorted in the order Kubernetes tries them. Unlike this parser, Kubernetes compares names case-sensitively and does
-// not support quotes or tabs.
-std::vector<AcceptClause> parse_accept(std::string_view header);
+// Sorted in the order Kubernetes tries them.
+std::vector<AcceptClause> parse_accept(std::string_view header, AcceptRule rule = AcceptRule::Lenient);
+// Whether the rule lets the clause match, by its value of drop=.
+bool may_match(const AcceptClause& clause, AcceptRule rule, const Gates& gates);
 
 struct NegotiationInput {
   std::string_view accept;
+  AcceptRule rule = AcceptRule::Lenient;
   std::string_view user_agent;
   std::string_view pretty;               // The query parameter.
   std::string_view show_managed_fields;  // The query parameter; empty if absent.

@@ -5,8 +5,9 @@
 namespace holdfast::request {
 namespace {
 
-std::string outcome(std::string_view accept, Offer offer = {}, Gates gates = {}) {
-  Result<Accepted> accepted = negotiate({.accept = accept}, offer, gates);
+std::string outcome(std::string_view accept, Offer offer = {}, Gates gates = {},
+                    AcceptRule rule = AcceptRule::Lenient) {
+  Result<Accepted> accepted = negotiate({.accept = accept, .rule = rule}, offer, gates);
   if (!accepted) return accepted.error().message;
   std::string text(media_type(accepted->format));
   if (accepted->form == Form::Table) text += " table";
@@ -111,6 +112,75 @@ TEST(NegotiateTest, SpellingsAreUnknownParametersWithoutTheirGates) {
   EXPECT_EQ(outcome("application/json;drop=spec.x", {.reads = false}, any), "application/json");
   EXPECT_EQ(outcome("application/json;drop=a+b+c+d+e+f+g+h+i", {}, any),
             "application/json drop:a drop:b drop:c drop:d drop:e drop:f drop:g drop:h");
+}
+
+struct DropCase {
+  const char* accept;
+  const char* want;  // Null: nothing matches.
+};
+
+// As recorded from Kubernetes 1.38.
+constexpr DropCase kKubernetesDrops[] = {
+    {"application/json;drop=metadata.managedFields", "application/json omitted"},
+    {"application/json ; drop = metadata.managedFields ", "application/json omitted"},
+    {"application/json;drop=metadata.managedFields;drop=metadata.managedFields", "application/json omitted"},
+    {"application/json;drop=spec;drop=metadata.managedFields", "application/json omitted"},
+    {"application/json;drop=metadata.managedFields;drop=", "application/json omitted"},
+    {"application/json;drop=;drop=metadata.managedFields", "application/json omitted"},
+    {"application/json;drop=metadata.managedFields,spec", "application/json omitted"},
+    {"application/json;drop=", "application/json"},
+    {"application/json;drop", "application/json"},
+    {"application/json;drop=metadata.managedFields=1", "application/json"},
+    {"application/json;DROP=metadata.managedFields", "application/json"},
+    {"application/json;\tdrop=metadata.managedFields", "application/json"},
+    {"application/json;mf=none", "application/json"},
+    {"application/json;mf=v2", "application/json"},
+    {"application/json;drop=metadata.managedFields;drop=spec", nullptr},
+    {"application/json;drop=spec", nullptr},
+    {"application/json;drop=*", nullptr},
+    {"application/json;drop=managedFields", nullptr},
+    {"application/json;drop=METADATA.MANAGEDFIELDS", nullptr},
+    {"application/json;drop=\"metadata.managedFields\"", nullptr},
+    {"application/json;drop=\"\"", nullptr},
+    {"application/json;drop=metadata.managedFields+spec", nullptr},
+    {"application/json;drop=+metadata.managedFields", nullptr},
+    {"application/json;drop=metadata.managedFields+metadata.managedFields", nullptr},
+    {"*/*;drop=spec", nullptr},
+    {"application/*;drop=spec", nullptr},
+    {"application/json;drop=spec, application/json", "application/json"},
+    {"application/json;drop=spec, application/json;drop=metadata.managedFields", "application/json omitted"},
+    {"application/json;drop=spec;q=0.9, application/yaml;q=0.8", "application/yaml"},
+    {"application/yaml;drop=spec, application/cbor;drop=spec, application/json;drop=metadata.managedFields",
+     "application/json omitted"},
+    {"application/json;as=Table;v=v1;g=meta.k8s.io;drop=spec, application/json", "application/json"},
+    {"application/json;drop=metadata.managedFields, application/json", "application/json omitted"},
+    {"application/json, application/json;drop=metadata.managedFields", "application/json"},
+};
+
+TEST(NegotiateTest, KubernetesRuleForDropIsExact) {
+  const Gates off = Gates().with(Gate::ManagedFieldsOptOut, false), any = Gates().with(Gate::DropAnyField, true);
+  for (const DropCase& c : kKubernetesDrops) {
+    const std::string refused =
+        "only the following media types are accepted: application/json, application/yaml, "
+        "application/vnd.kubernetes.protobuf, application/cbor";
+    for (const Gates& gates : {Gates(), any}) {
+      EXPECT_EQ(outcome(c.accept, {}, gates, AcceptRule::Kubernetes), c.want == nullptr ? refused : c.want) << c.accept;
+    }
+    // With the gate off the parameter has no meaning.
+    EXPECT_EQ(outcome(c.accept, {}, off, AcceptRule::Kubernetes).find("omitted"), std::string::npos) << c.accept;
+    EXPECT_NE(outcome(c.accept, {}, off, AcceptRule::Kubernetes), refused) << c.accept;
+  }
+  Result<Accepted> query = negotiate(
+      {.accept = "", .rule = AcceptRule::Kubernetes, .show_managed_fields = "false", .has_show_managed_fields = true},
+      {}, Gates());
+  EXPECT_EQ(query->ownership, Ownership::AsIs);
+  // An error's own encoding cannot be asked for in such a clause either.
+  const Accepted error =
+      negotiate_error({.accept = "application/yaml;drop=spec", .rule = AcceptRule::Kubernetes}, Gates());
+  EXPECT_TRUE(error.format == Format::Json && error.pretty);
+  Result<PageForm> page =
+      negotiate_page({.accept = "text/plain;drop=spec", .rule = AcceptRule::Kubernetes}, "Statusz", Gates());
+  EXPECT_FALSE(page);
 }
 
 TEST(NegotiateTest, ErrorsFallBackToIndentedJson) {

@@ -45,11 +45,12 @@ struct DiscoveryForm {
   request::Format format = request::Format::Json;
 };
 Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate, bool may_be_cbor) {
-  const request::NegotiationInput input = call::negotiation_input(call.request, call.query);
+  const request::NegotiationInput input = call::negotiation_input(call.request, call.query, call.settings.accept_rule);
   if (input.accept.empty()) return DiscoveryForm{};
   std::span<const request::Format> formats = request::served_formats(call.settings.gates);
   if (!may_be_cbor && formats.back() == request::Format::Cbor) formats = formats.first(formats.size() - 1);
-  for (const request::AcceptClause& clause : request::parse_accept(input.accept)) {
+  for (const request::AcceptClause& clause : request::parse_accept(input.accept, input.rule)) {
+    if (!may_match(clause, input.rule, call.settings.gates)) continue;
     for (const request::Format format : formats) {
       const std::string_view type = media_type(format);
       const bool matches =
@@ -69,7 +70,9 @@ Result<DiscoveryForm> discovery_form(call::Call& call, bool may_aggregate, bool 
 }
 
 void respond_document(call::Call& call, const DiscoveryForm& form, const Value& document, const types::Type* type) {
-  const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query), call.settings.gates).pretty;
+  const bool pretty =
+      negotiate_error(call::negotiation_input(call.request, call.query, call.settings.accept_rule), call.settings.gates)
+          .pretty;
   Result<std::string> body = render::encode_response(document, type, form.format, pretty);
   if (!body) return respond_error(call, body.error());
   respond(call, 200, net::Body(std::move(*body)), media_type(form.format));
@@ -78,7 +81,9 @@ void respond_document(call::Call& call, const DiscoveryForm& form, const Value& 
 // In JSON, whatever the client accepts: it may be a format that these paths do not have.
 void respond_not_acceptable(call::Call& call, const Error& error) {
   static const types::Type& type = *types::find_type("meta/v1.Status");
-  const bool pretty = negotiate_error(call::negotiation_input(call.request, call.query), call.settings.gates).pretty;
+  const bool pretty =
+      negotiate_error(call::negotiation_input(call.request, call.query, call.settings.accept_rule), call.settings.gates)
+          .pretty;
   Result<std::string> body =
       render::encode_response(render::status_of(call.arena, error), &type, request::Format::Json, pretty);
   if (!body) return respond_error(call, body.error());

@@ -97,7 +97,7 @@ Task<void> serve_get(call::Call& call) {
   if (accepted.format == request::Format::Protobuf && accepted.form == request::Form::Object &&
       call.view.omits_ownership() && call.view.drop.empty() && call.served->resource == call.served->stored &&
       !recorded_view(call)) {
-    count_opt_out(call);
+    count_opt_out(call, call::field_set_bytes((*entry)->ownership()));
     co_return respond(call, 200, net::Body(net::Bytes(*body, body)), media_type(request::Format::Protobuf));
   }
   Result<Unit> prepared = co_await custom::convert_for_view(call, *body);
@@ -112,7 +112,7 @@ Task<void> serve_get(call::Call& call) {
   if (const std::optional<render::View> view = recorded_view(call)) {
     record_response(call, render_object(*view, source_of(call.arena, *view, **entry, *body)));
   }
-  count_opt_out(call);
+  count_opt_out(call, call::field_set_bytes((*entry)->ownership()));
   respond(call, 200, std::move(*rendered));
 }
 

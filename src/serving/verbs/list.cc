@@ -199,7 +199,9 @@ Task<void> stream_list(call::Call& call, Listed listed) {
   if (in_one_piece) {
     Result<std::string> whole = render_whole(view, listed.head, listed.entries);
     if (!whole) co_return respond_error(call, whole.error());
-    count_opt_out(call);
+    uint64_t left_out = 0;
+    for (const cache::EntryRef& entry : listed.entries) left_out += call::field_set_bytes(entry->ownership());
+    count_opt_out(call, left_out);
     co_return respond(call, 200, std::move(*whole));
   }
   render::ListRenderer renderer(view, listed.head, listed.entries.size());
@@ -222,6 +224,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
     return indented;
   };
   bool started = false;
+  uint64_t left_out = 0;
   renderer.begin(chunk);
   for (size_t i = 0; i < listed.entries.size(); ++i) {
     fetch_ahead(listed.entries, i);
@@ -231,6 +234,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
     if (!added && !started) co_return respond_error(call, item_error(call, *entry, added.take_error()));
     if (call.left_loop() && !call.request.loop().in_thread()) co_await return_to_loop(call);
     if (!added) co_return call.response.abort();
+    if (view.omits_ownership()) left_out += call::field_set_bytes(entry->ownership());
     entry = {};
     if (chunk.size() < kChunkBytes) continue;
     if (!started) {
@@ -245,7 +249,7 @@ Task<void> stream_list(call::Call& call, Listed listed) {
     if (!written) co_return;
   }
   renderer.end(chunk);
-  count_opt_out(call);
+  count_opt_out(call, left_out);
   if (!started) co_return respond(call, 200, take_chunk());
   Result<Unit> written = co_await call.response.write(net::Bytes(take_chunk()));
   if (written) call.response.end();

@@ -116,16 +116,23 @@ net::Body body_of(const OpenApiDocuments::DocumentRef& document) {
   return net::Body(net::Bytes(document->json, document));
 }
 
+// The gates as documents describe them: Kubernetes' rule for drop= is not listed, as there.
+Gates described_gates(const call::Settings& settings) {
+  return settings.accept_rule == request::AcceptRule::Kubernetes ? settings.gates.with(Gate::ManagedFieldsOptOut, false)
+                                                                 : settings.gates;
+}
+
 // Making a document of many kinds takes a long time, and clients ask for several in a row: neither happens on the loop.
 Task<void> serve_v3(call::Call& call, const Parts& parts, std::string_view path) {
   OpenApiDocuments& documents = parts.openapi;
   co_await leave_loop(call);
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   if (path.empty()) {
-    std::string index = documents.v3_index(*call.registry, call.settings.gates, remotes.get());
+    std::string index = documents.v3_index(*call.registry, described_gates(call.settings), remotes.get());
     co_return respond(call, 200, net::Body(std::move(index)), "text/plain; charset=utf-8");
   }
-  const OpenApiDocuments::DocumentRef document = documents.v3(*call.registry, call.settings.gates, path, remotes.get());
+  const OpenApiDocuments::DocumentRef document =
+      documents.v3(*call.registry, described_gates(call.settings), path, remotes.get());
   const bool protobuf = prefers_protobuf(call, "v3");
   const std::string* asked = call.query.find("hash");
   const std::string etag = document == nullptr ? std::string() : "\"" + document->hash + "\"";
@@ -168,12 +175,14 @@ Task<void> serve_v2(call::Call& call, const Parts& parts) {
   const aggregate::RemoteApisRef remotes = parts.aggregation.remotes();
   const uint64_t version = hash_combine(parts.registry.version(), parts.aggregation.openapi_version());
   const OpenApiDocuments::DocumentRef document =
-      documents.v2(*call.registry, version, call.settings.gates, remotes.get());
+      documents.v2(*call.registry, version, described_gates(call.settings), remotes.get());
   const bool protobuf = prefers_protobuf(call, "v2");
   const std::string etag = "\"" + document->hash + "\"";
   const bool unchanged = call.request.headers.get("if-none-match") == etag;
   std::string packed;
-  if (protobuf && !unchanged) packed = documents.v2_protobuf(*call.registry, call.settings.gates, remotes.get());
+  if (protobuf && !unchanged) {
+    packed = documents.v2_protobuf(*call.registry, described_gates(call.settings), remotes.get());
+  }
   co_await return_to_loop(call);
 
   if (!protobuf && !accepts(call, {"application/json"})) co_return send_empty(call, 406);

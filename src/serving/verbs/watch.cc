@@ -144,7 +144,7 @@ std::string websocket_message(std::string_view event, request::Format format) {
 }
 
 void start_stream(call::Call& call) {
-  count_opt_out(call);
+  count_opt_out(call, 0);  // Sender counts the bytes.
   if (net::is_websocket_request(call.request)) {
     for (const std::string_view protocol : subprotocols(call)) {
       call.response.set_header("sec-websocket-protocol", protocol);
@@ -181,6 +181,7 @@ struct Sender {
         columns_due(call.view.accepted.form == request::Form::Table),
         over_websocket(net::is_websocket_request(call.request)),
         events(call.watch_events.with(labels_of(call))),
+        saved(opt_out_bytes(call)),
         sizes(call.watch_event_sizes.with(labels_of(call))) {}
 
   // co_await sender.send(delivery): sends it, and waits while too much data is queued for this client.
@@ -193,7 +194,7 @@ struct Sender {
       return {response.write({}), response};
     }
     const std::string_view text = **bytes;
-    count(text.size());
+    count(text.size(), delivery.object().get());
     if (over_websocket) return {response.write(net::Bytes(websocket_message(text, view.accepted.format))), response};
     return {response.write(net::Bytes(text, std::move(*bytes))), response};
   }
@@ -209,14 +210,15 @@ struct Sender {
       response.abort();
       return {response.write({}), response};
     }
-    count(event->size());
+    count(event->size(), &last);
     return {response.write(
                 net::Bytes(over_websocket ? websocket_message(*event, view.accepted.format) : std::move(*event))),
             response};
   }
 
-  void count(size_t bytes) const {
+  void count(size_t bytes, const cache::Entry* object) const {
     events.add();
+    if (saved != nullptr && object != nullptr) saved->add(call::field_set_bytes(object->ownership()));
     sizes.observe(static_cast<double>(bytes));
   }
 
@@ -226,6 +228,7 @@ struct Sender {
   bool columns_due;  // The first event of a Table includes the columns.
   const bool over_websocket;
   Counter& events;
+  Counter* const saved;  // Bytes of managedFields; null if they are sent.
   Histogram& sizes;
 };
 

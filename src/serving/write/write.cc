@@ -740,7 +740,7 @@ void respond_written(call::Call& call, int code, const Written& written) {
   if (const std::optional<render::View> view = recorded_view(call)) {
     record_response(call, render_object(*view, {written.body, written.managed}));
   }
-  count_opt_out(call);
+  count_opt_out(call, call::field_set_bytes(written.managed));
   respond(call, code, std::move(*body));
 }
 
