@@ -101,7 +101,15 @@ Wire::Wire(EventLoop& event_loop, const Endpoint& to) : loop(event_loop) {
     return;
   }
   const int one = 1;
-  if (to.storage.ss_family != AF_UNIX) setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (to.storage.ss_family != AF_UNIX) {
+    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    // A stream that is only read must end when the other machine has died, which it cannot say. As Go's clients do.
+    const int idle_seconds = 30, interval_seconds = 15, probes = 9;
+    setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
+    setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
+    setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  }
   dialled_ = to.text;
   if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.storage), to.bytes) != 0 && errno != EINPROGRESS) {
     refused(errno);
