@@ -5,7 +5,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "auth/auth.h"
 #include "base/api_version.h"
 #include "base/ascii.h"
 #include "base/base64.h"
@@ -18,6 +17,7 @@
 #include "base/url.h"
 #include "codec/codec.h"
 #include "discovery/discovery.h"
+#include "forward/forward.h"
 #include "own_calls/requests.h"
 
 namespace holdfast::aggregate {
@@ -130,19 +130,6 @@ std::optional<Condition> problem_of(const resource::Registry::Snapshot& registry
                    "endpointslices for " + where + " have no addresses with port name " + go_quote(name)};
 }
 
-bool is_hop_by_hop(std::string_view name) {
-  constexpr std::string_view kNames[] = {"connection",
-                                         "keep-alive",
-                                         "proxy-authenticate",
-                                         "proxy-authorization",
-                                         "proxy-connection",
-                                         "te",
-                                         "trailer",
-                                         "transfer-encoding",
-                                         "upgrade"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
-
 // Encodes a key of the user's extra fields for a header name: lower case, non-token characters percent-encoded.
 std::string extra_header(std::string_view key) {
   constexpr std::string_view kPlain = "!#$&'*+-.^_`|~";
@@ -158,66 +145,7 @@ std::string extra_header(std::string_view key) {
   return name;
 }
 
-// The protocol in the Upgrade header of a request; empty if there is none.
-std::string_view upgrade_of(const net::Request& request) {
-  if (request.protocol != net::Protocol::Http11) return {};
-  for (const std::string_view header : request.headers.all("connection")) {
-    for (const std::string_view token : split(header, ',')) {
-      if (equals_ignoring_case(trim(token), "upgrade")) return request.headers.get("upgrade");
-    }
-  }
-  return {};
-}
-
-// The subprotocols that a WebSocket request offers, without the bearer token that browsers send as one of them: like
-// Authorization, it is for this server alone.
-std::string without_token(std::string_view offered) {
-  std::string kept;
-  for (const std::string_view part : split(offered, ',')) {
-    const std::string_view protocol = trim(part);
-    if (protocol.starts_with(auth::kWebSocketToken)) continue;
-    kept.append(kept.empty() ? "" : ", ").append(protocol);
-  }
-  return kept;
-}
-
-// Copies the response head of another server into ours.
-void copy_head(const net::ClientResponse& head, net::Response& response) {
-  for (const auto& [name, value] : head.headers) {
-    if (is_hop_by_hop(name) || name == "content-length" || name == "date" || name == "audit-id") continue;
-    if (name == "cache-control" || name == "content-type") {
-      response.set_header(name, value);
-    } else {
-      response.add_header(name, value);
-    }
-  }
-}
-
-// The two directions of a tunnel. When one ends, so does the other.
-Task<void> client_to_server(net::Request& request, net::ClientStream& stream) {
-  while (true) {
-    Result<std::string> piece = co_await request.read_some();
-    if (!piece || piece->empty()) break;
-    net::CallResult<Unit> sent = co_await stream.write(*piece);
-    if (!sent) break;
-  }
-  stream.cancel();
-}
-
-Task<void> server_to_client(net::Request& request, net::Response& response, net::ClientStream& stream) {
-  while (true) {
-    net::CallResult<std::string> piece = co_await stream.read_some();
-    if (!piece || piece->empty()) break;
-    Result<Unit> written = co_await response.write(net::Bytes(std::move(*piece)));
-    if (!written) break;
-  }
-  response.end();
-  request.stop_reading();
-}
-
-using HeaderList = std::vector<std::pair<std::string, std::string>>;
-
-void add_user(HeaderList& headers, const auth::UserInfo& user) {
+void add_user(forward::Headers& headers, const auth::UserInfo& user) {
   headers.emplace_back("X-Remote-User", user.name);
   if (!user.uid.empty()) headers.emplace_back("X-Remote-Uid", user.uid);
   for (const std::string& group : user.groups) headers.emplace_back("X-Remote-Group", group);
@@ -509,26 +437,6 @@ Task<void> Aggregation::write_condition(net::EventLoop& loop, std::string name, 
 
 // --- Proxying --------------------------------------------------------------------------------------------------------
 
-namespace {
-
-// Counts what arrives, so that unfinished uploads are limited too.
-Task<Result<std::string>> read_proxied_body(net::Request& request, Reservation& memory) {
-  std::string body;
-  while (true) {
-    Result<std::string> piece = co_await request.read_some();
-    if (!piece) co_return piece.take_error();
-    if (piece->empty()) co_return body;
-    if (body.size() + piece->size() > limits::kProxiedBodyBytes) {
-      co_return Error{Reason::RequestEntityTooLarge, "Request body is larger than the limit of " +
-                                                         std::to_string(limits::kProxiedBodyBytes) + " bytes"};
-    }
-    memory.grow(2 * piece->size());  // The outgoing request contains it once more.
-    body += *piece;
-  }
-}
-
-}  // namespace
-
 Task<bool> Aggregation::proxied(call::Call& call) {
   const RemoteApisRef all = remotes();
   if (all == nullptr) co_return false;
@@ -549,28 +457,17 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
       parts_.addresses.resolve(remote.service.ns, remote.service.name, remote.service.port);
   if (!address) co_return send_plain(call, 503, "service unavailable");
   Reservation memory(proxied_bodies());
-  Result<std::string> body = co_await read_proxied_body(call.request, memory);
+  Result<std::string> body = co_await forward::read_body(call.request, memory);
   if (!body) co_return respond_error(call, body.error());
 
   net::ClientRequest forwarded;
   forwarded.method = call.request.method;
   forwarded.target = call.request.target;
   forwarded.body = std::move(*body);
-  forwarded.upgrade = upgrade_of(call.request);
-  for (const net::Header& header : call.request.headers.items()) {
-    if (is_hop_by_hop(header.name) || header.name == "authorization" || header.name == "host" ||
-        header.name == "content-length" || header.name.starts_with("x-remote-") ||
-        header.name.starts_with("x-forwarded-") || header.name.starts_with("impersonate-") ||
-        header.name == "audit-id") {
-      continue;
-    }
-    if (header.name == "sec-websocket-protocol") {
-      if (std::string offered = without_token(header.value); !offered.empty()) {
-        forwarded.headers.emplace_back(header.name, std::move(offered));
-      }
-      continue;
-    }
-    forwarded.headers.emplace_back(header.name, header.value);
+  forwarded.upgrade = forward::upgrade_of(call.request);
+  for (auto& [name, value] : forward::headers_to_forward(call.request)) {
+    if (name.starts_with("x-forwarded-") || name == "audit-id") continue;
+    forwarded.headers.emplace_back(name, std::move(value));
   }
   const std::string_view peer = call.request.peer->address;
   forwarded.headers.emplace_back("Host", host_port(address->host, address->port));
@@ -590,26 +487,16 @@ Task<void> Aggregation::proxy(call::Call& call, RemoteApi remote) {
   net::CallResult<net::ClientStream> opened = co_await client->open(std::move(forwarded));
   if (!opened) co_return send_plain(call, 503, "error trying to reach service: " + opened.error().message);
   net::ClientStream stream = std::move(*opened);
-  copy_head(stream.head(), call.response);
+  forward::copy_head(stream.head(), call.response);
   const bool tunnel = stream.head().status == 101;
   if (tunnel) call.response.set_header("upgrade", stream.head().header("upgrade"));
   if (!call.response.start(stream.head().status)) co_return;
   call.response.on_interrupt([&stream](net::Interrupt) { stream.cancel(); });
   if (tunnel) {
-    std::vector<Task<void>> both;
-    both.push_back(client_to_server(call.request, stream));
-    both.push_back(server_to_client(call.request, call.response, stream));
-    co_await when_all(call.request.loop(), std::move(both));
-    co_return;
+    co_await forward::run_tunnel(call.request, call.response, stream);
+  } else {
+    co_await forward::send_rest(call.response, stream);
   }
-  while (true) {
-    net::CallResult<std::string> piece = co_await stream.read_some();
-    if (!piece) co_return call.response.abort();
-    if (piece->empty()) break;
-    Result<Unit> written = co_await call.response.write(net::Bytes(std::move(*piece)));
-    if (!written) co_return;
-  }
-  call.response.end();
 }
 
 // --- Discovery -------------------------------------------------------------------------------------------------------
