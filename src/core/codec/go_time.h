@@ -1,4 +1,4 @@
-// Go's time.Parse for the two layouts of the API, with its errors. Private to the module.
+// Go's time.Parse for the two layouts of the API, with its errors.
 #pragma once
 
 #include <optional>

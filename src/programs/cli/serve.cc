@@ -35,6 +35,7 @@ struct ServeFlags {
   std::string max_token_expiration = "0";
   std::string etcd_compaction_interval = "5m";
   std::string request_timeout = "1m0s";
+  std::string kubelet_timeout = "5s";
   int min_request_timeout = 1800;  // Seconds.
   std::string shutdown_delay = "0s", livez_grace_period = "0s";
   bool check_config = false;
@@ -99,7 +100,8 @@ int serve(ServeFlags& flags) {
   o.shutdown_grace = std::chrono::seconds(flags.grace_seconds);
   for (const auto& [name, text, into] :
        {std::tuple{"--shutdown-delay-duration", &flags.shutdown_delay, &o.shutdown_delay},
-        std::tuple{"--livez-grace-period", &flags.livez_grace_period, &o.livez_grace_period}}) {
+        std::tuple{"--livez-grace-period", &flags.livez_grace_period, &o.livez_grace_period},
+        std::tuple{"--kubelet-timeout", &flags.kubelet_timeout, &o.kubelet_timeout}}) {
     const Result<int64_t> duration = parse_go_duration(*text);
     if (!duration) return fail((std::string(name) + ": " + duration.error().message).c_str());
     if (*duration < 0) return fail((std::string(name) + " can not be a negative value").c_str());
@@ -327,6 +329,27 @@ void add_network_flags(CLI::App& command, ServeFlags& flags) {
           "Client certificate for calls to aggregated API servers; DATA-DIR/pki/front-proxy-client.crt if not set")
       ->group(network);
   command.add_option("--proxy-client-key-file", o.proxy_client_key_file, "Private key for --proxy-client-cert-file")
+      ->group(network);
+  command
+      .add_option("--kubelet-client-certificate", o.kubelet_client_certificate,
+                  "Client certificate for connections to kubelets; none is shown if not set")
+      ->group(network);
+  command.add_option("--kubelet-client-key", o.kubelet_client_key, "Private key for --kubelet-client-certificate")
+      ->group(network);
+  command
+      .add_option("--kubelet-certificate-authority", o.kubelet_certificate_authority,
+                  "CA bundle that kubelets are verified by; they are not verified if not set")
+      ->group(network);
+  command
+      .add_option("--kubelet-preferred-address-types", o.kubelet_preferred_address_types,
+                  "List of the preferred types of node addresses to use for connections to kubelets, comma separated")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(network);
+  command
+      .add_option("--kubelet-timeout", flags.kubelet_timeout,
+                  "Time to connect to a kubelet, or to a server that a request is proxied to")
+      ->capture_default_str()
       ->group(network);
   command
       .add_option(

@@ -33,7 +33,9 @@
 #include "base/url.h"
 #include "codec/codec.h"
 #include "controllers/controllers.h"
+#include "net/client_check.h"
 #include "net/net.h"
+#include "nodes/nodes.h"
 #include "own_calls/requests.h"
 #include "ownership/ownership.h"
 #include "server/authorization_config.h"
@@ -200,6 +202,7 @@ struct Credentials {
   std::vector<net::NamedIdentity> named;             // --tls-sni-cert-key
   std::shared_ptr<const tokens::Verifier> verifier;  // Null: the external signer has the keys.
   std::shared_ptr<const auth::Authenticator> authenticator;
+  std::shared_ptr<const nodes::KubeletCredentials> kubelets;
 };
 using CredentialsRef = std::shared_ptr<const Credentials>;
 
@@ -359,6 +362,7 @@ struct Server::State {
   void shut_down();
 
   Result<CredentialsRef> load_credentials() const;
+  Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelet_credentials() const;
   Result<net::Identity> serving_identity(const auth::Pki& pki) const;
   Result<std::string> client_ca(const auth::Pki& pki) const;
   Result<std::string> root_ca_of(const auth::Pki& pki, const net::Identity& serving) const;
@@ -507,6 +511,9 @@ Result<CredentialsRef> Server::State::load_credentials() const {
   Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
   if (!named) return named.take_error();
   loaded->named = std::move(*named);
+  Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelets = kubelet_credentials();
+  if (!kubelets) return kubelets.take_error();
+  loaded->kubelets = std::move(*kubelets);
   return CredentialsRef(std::move(loaded));
 }
 
@@ -545,7 +552,8 @@ std::vector<std::string> Server::State::credential_files() const {
   std::vector<std::string> files;
   for (const std::string* file :
        {&options.tls_cert_file, &options.tls_private_key_file, &options.client_ca_file, &options.root_ca_file,
-        &options.token_auth_file, &options.requestheader_client_ca_file}) {
+        &options.token_auth_file, &options.requestheader_client_ca_file, &options.kubelet_client_certificate,
+        &options.kubelet_client_key, &options.kubelet_certificate_authority}) {
     if (!file->empty()) files.push_back(*file);
   }
   for (const std::string& text : options.tls_sni_cert_keys) {
@@ -893,7 +901,10 @@ void Server::State::make_api() {
                       .admission_plugins = admission_plugins,
                       .webhook_credentials = webhook_credentials,
                       .aggregator_routing = options.enable_aggregator_routing,
-                      .proxy_identity = proxy_identity};
+                      .proxy_identity = proxy_identity,
+                      .kubelets = {.address_types = options.kubelet_preferred_address_types,
+                                   .connect_timeout = options.kubelet_timeout,
+                                   .credentials = [this] { return credentials.load()->kubelets; }}};
   std::map<std::string, store::Store*, std::less<>> kept_elsewhere;
   for (const OtherStore& other : other_stores) {
     for (const std::string& resource : other.resources) kept_elsewhere.emplace(resource, other.store.get());
@@ -1188,6 +1199,33 @@ Result<Unit> Server::State::choose_proxy_identity() {
   return Unit{};
 }
 
+Result<std::shared_ptr<const nodes::KubeletCredentials>> Server::State::kubelet_credentials() const {
+  auto loaded = std::make_shared<nodes::KubeletCredentials>();
+  net::ClientOptions check{.insecure = true};
+  if (options.kubelet_client_certificate.empty() != options.kubelet_client_key.empty()) {
+    return bad_request("--kubelet-client-certificate and --kubelet-client-key must be given together");
+  }
+  if (!options.kubelet_client_certificate.empty()) {
+    Result<std::string> certificate = read_file(options.kubelet_client_certificate);
+    if (!certificate) return certificate.take_error();
+    Result<std::string> key = read_file(options.kubelet_client_key);
+    if (!key) return key.take_error();
+    loaded->identity = net::Identity{std::move(*certificate), std::move(*key)};
+    check.identity = loaded->identity;
+  }
+  if (!options.kubelet_certificate_authority.empty()) {
+    Result<std::string> pem = read_file(options.kubelet_certificate_authority);
+    if (!pem) return pem.take_error();
+    loaded->ca_pem = std::move(*pem);
+    check.ca_pem = loaded->ca_pem;
+    check.insecure = false;
+  }
+  if (Result<Unit> usable = net::check_client(check); !usable) {
+    return bad_request("the credentials for kubelets cannot be used: " + usable.error().message);
+  }
+  return std::shared_ptr<const nodes::KubeletCredentials>(std::move(loaded));
+}
+
 Result<Unit> Server::State::make_authorizer() {
   std::vector<std::string> modes = options.authorization_modes;
   std::string flag = "--authorization-mode ";
@@ -1426,6 +1464,8 @@ Result<Unit> Server::State::check() {
   }
   if (Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys); !named)
     return named.take_error();
+  if (Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelets = kubelet_credentials(); !kubelets)
+    return kubelets.take_error();
   if (options.audit_policy_file.empty()) return Unit{};
   Result<std::string> text = read_file(options.audit_policy_file);
   if (!text) return text.take_error();

@@ -64,6 +64,12 @@ struct Options {
 
   // Client certificate for aggregated API servers; defaults to the PKI's own.
   std::string proxy_client_cert_file, proxy_client_key_file;
+  // Connections to kubelets: the client certificate shown to them (none if not set), and what they are verified by (not
+  // at all if not set).
+  std::string kubelet_client_certificate, kubelet_client_key, kubelet_certificate_authority;
+  std::vector<std::string> kubelet_preferred_address_types = {"Hostname", "InternalDNS", "InternalIP", "ExternalDNS",
+                                                              "ExternalIP"};
+  std::chrono::milliseconds kubelet_timeout{5000};  // For connecting.
   // Endpoints of the Service kubernetes: lease, master-count or none. With an embedded store there is only one server,
   // so they are written once unless this is none.
   std::string endpoint_reconciler_type = "lease";

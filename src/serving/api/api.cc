@@ -211,6 +211,7 @@ struct Api::State {
   custom::CustomServices custom_services;
   custom::CustomResources custom;
   aggregate::Aggregation aggregation;
+  const nodes::Nodes connections;
   write::Writer writer;
   verbs::OpenApiDocuments openapi;
   const verbs::Parts verbs;
@@ -284,6 +285,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
                    .loop = deps.loops->at(0),
                    .own = own,
                    .identity = options.proxy_identity}),
+      connections(options.kubelets),
       writer({.pools = pools,
               .authorizer = authorizer,
               .rbac = rbac.get(),
@@ -298,6 +300,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
       verbs{.writer = writer,
             .definitions = custom,
             .aggregation = aggregation,
+            .connections = connections,
             .registry = registry,
             .openapi = openapi,
             .authorizer = authorizer,

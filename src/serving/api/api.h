@@ -25,6 +25,7 @@
 #include "call/call.h"
 #include "discovery/discovery.h"
 #include "net/net.h"
+#include "nodes/nodes.h"
 #include "own_calls/own_calls.h"
 #include "request/request.h"
 #include "resource/resource.h"
@@ -50,6 +51,8 @@ struct Options {
 
   // Client certificate presented to aggregated API servers.
   std::optional<net::Identity> proxy_identity;
+
+  nodes::Options kubelets;
 };
 
 // Identifies an object, to check that it still exists and has not been replaced.

@@ -5,7 +5,7 @@
 
 namespace holdfast::verbs {
 
-Task<void> serve_get(call::Call& call);
+Task<void> serve_get(call::Call& call, const Parts& parts);
 Task<void> serve_list(call::Call& call);
 Task<void> serve_watch(call::Call& call);
 Task<void> serve_create(call::Call& call, const Parts& parts);

@@ -65,11 +65,15 @@ bool is_slow_to_render(const call::Call& call, size_t bytes) {
                                                             : bytes / 4 >= call::kLongBytes;
 }
 
-Task<void> serve_get(call::Call& call) {
+Task<void> serve_get(call::Call& call, const Parts& parts) {
   Result<Unit> negotiated = negotiate_response(call);
   if (!negotiated) co_return respond_error(call, negotiated.error());
   if (call.served->storage == nullptr) {
     co_await serve_component_status(call);
+    co_return;
+  }
+  if (call.info.subresource == "log") {
+    co_await serve_pod_log(call, parts.connections);
     co_return;
   }
   if (call.query.has("export") && request::query_bool(call.query.get("export"))) {
@@ -85,10 +89,6 @@ Task<void> serve_get(call::Call& call) {
 
   if (call.info.subresource == "scale") {
     co_await respond_scale(call, *entry);
-    co_return;
-  }
-  if (call.info.subresource == "log") {
-    co_await serve_pod_log(call, **entry);
     co_return;
   }
   const store::Blob body = (*entry)->body(cache::Entry::Use::Hot);

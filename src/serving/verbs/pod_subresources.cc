@@ -1,8 +1,6 @@
-// Subresources with POST: binding and eviction of pods (eviction.cc), token of service accounts (token_request.cc);
-// also the log of a pod, which only returns errors because there is no kubelet.
+// Subresources with POST: binding and eviction of pods (eviction.cc), token of service accounts (token_request.cc).
 #include "base/api_error.h"
 #include "render/status.h"
-#include "verbs/nodes.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 #include "write/write.h"
@@ -89,38 +87,6 @@ Task<void> create_subresource(call::Call& call, write::Writer& writer, const Tok
   } else {
     respond_error(call, method_not_supported(call.group_resource(), "create"));
   }
-}
-
-Result<Unit> check_container(const Value& pod, std::string_view asked) {
-  const std::string name(pod.text_at("metadata", "name"));
-  const std::span<const Value> containers = pod.items_at("spec", "containers");
-  if (asked.empty()) {
-    if (containers.size() <= 1) return Unit{};
-    std::string all;
-    for (const Value& container : containers) all += (all.empty() ? "" : " ") + std::string(container.text_at("name"));
-    return bad_request("a container name must be specified for pod " + name + ", choose one of: [" + all + "]");
-  }
-  for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
-    for (const Value& container : pod.items_at("spec", list)) {
-      if (container.text_at("name") == asked) return Unit{};
-    }
-  }
-  return bad_request("container " + std::string(asked) + " is not valid for pod " + name);
-}
-
-Task<void> serve_pod_log(call::Call& call, const cache::Entry& entry) {
-  const store::Blob body = entry.body();
-  Result<Value> pod = call.storage().codec().tree(call.arena, *body);
-  if (!pod) co_return respond_error(call, pod.error());
-  Result<Unit> chosen = check_container(*pod, call.query.get("container"));
-  if (!chosen) co_return respond_error(call, chosen.error());
-  const std::string_view node = pod->text_at("spec", "nodeName");
-  if (node.empty()) {
-    call.response.set_header("cache-control", "no-cache, private");
-    (void)call.response.send(204);
-    co_return;
-  }
-  co_return respond_error(call, co_await node_error(call, std::string(node), {"", "pods"}));
 }
 
 }  // namespace holdfast::verbs

@@ -15,15 +15,17 @@ Task<void> update_scale(call::Call& call, write::Writer& writer, const std::stri
 Task<void> patch_scale(call::Call& call, write::Writer& writer, request::PatchType type, const std::string& bytes);
 
 // --- pods ---
-Task<void> serve_pod_log(call::Call& call, const cache::Entry& entry);
-// Whether the pod has the requested container; without a name, it must have exactly one. 400.
-Result<Unit> check_container(const Value& pod, std::string_view asked);
+Task<void> serve_pod_log(call::Call& call, const nodes::Nodes& nodes);
+// The requested container, or the only one if none is. 400.
+Result<std::string> choose_container(const Value& pod, std::string_view asked);
+// The path of a pod at its kubelet: /exec/NAMESPACE/NAME. `how` names what is wanted.
+std::string kubelet_path(std::string_view how, const Value& pod);
 // Deletes the pod of the call if its PodDisruptionBudget allows it. 409, 429; 500 if two budgets select it.
 Task<Result<Unit>> evict(call::Call& call, write::Writer& writer, const Value& eviction, bool dry_run);
 
 // --- exec, attach, portforward, proxy, with any verb ---
 bool is_connect(const call::Call& call);
-Task<void> serve_connect(call::Call& call, write::Writer& writer, const auth::Authorizer& authorizer);
+Task<void> serve_connect(call::Call& call, const Parts& parts);
 
 // POST to a subresource (binding, eviction, token) or to bindings.
 Task<void> create_subresource(call::Call& call, write::Writer& writer, const TokenIssuer* issuer,

@@ -94,12 +94,12 @@ Route route(call::Call& call) {
 
 Task<void> dispatch(call::Call& call, const Parts& parts) {
   if (is_connect(call)) {
-    co_await serve_connect(call, parts.writer, parts.authorizer);
+    co_await serve_connect(call, parts);
     co_return;
   }
   switch (call.info.verb) {
     case request::Verb::Get:
-      co_await serve_get(call);
+      co_await serve_get(call, parts);
       break;
     case request::Verb::List:
       co_await serve_list(call);

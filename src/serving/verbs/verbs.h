@@ -2,7 +2,7 @@
 // own.
 //
 //   get.cc list.cc watch.cc   create.cc update.cc patch.cc (with apply.cc) delete.cc
-//   scale.cc eviction.cc pod_subresources.cc connect.cc token_request.cc reviews.cc component_statuses.cc
+//   scale.cc eviction.cc pod_subresources.cc pod_log.cc connect.cc token_request.cc reviews.cc component_statuses.cc
 //   discovery.cc openapi_endpoint.cc
 //
 // serve() dispatches to the verb's function and passes it the Parts it needs. Every function sends a response in all
@@ -21,6 +21,7 @@
 #include "auth/auth.h"
 #include "call/call.h"
 #include "custom/custom.h"
+#include "nodes/nodes.h"
 #include "signer/signer.h"
 #include "tokens/tokens.h"
 #include "verbs/openapi_endpoint.h"
@@ -51,6 +52,7 @@ struct Parts {
   write::Writer& writer;
   custom::CustomResources& definitions;
   aggregate::Aggregation& aggregation;
+  const nodes::Nodes& connections;  // To nodes, pods and services.
   const resource::Registry& registry;
   OpenApiDocuments& openapi;
   const auth::Authorizer& authorizer;
