@@ -400,8 +400,10 @@ class Serve(unittest.TestCase):
             write(config, '\n'.join(['apiVersion: apiserver.config.k8s.io/v1', 'kind: AuthorizationConfiguration', 'authorizers:', *lines]))
 
         flags = ('--data-dir', os.path.join(self.folder, 'other'), '--authorization-config', config)
-        name('RBAC', 'AlwaysDeny')
-        self.assertIn(f'--authorization-config {config}: type AlwaysDeny is not known', self.run_serve(*flags).stderr)
+        name('RBAC', 'ABAC')
+        self.assertIn("authorization-mode ABAC's authorization policy file not passed", self.run_serve(*flags).stderr)
+        self.assertIn('cannot specify --authorization-policy-file without mode ABAC',
+                      self.run_serve(*flags[:2], '--authorization-policy-file', config).stderr)
         name('rbac')
         self.assertIn('authorizers[0].type: Unsupported value: "rbac"', self.run_serve(*flags).stderr)
         name('RBAC')

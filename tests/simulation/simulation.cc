@@ -55,7 +55,6 @@ class Server {
     needed.loops = &loops;
     needed.background = &loops.at(0);
     needed.pool = &pool;
-    needed.authorizer = authorizer_.get();
     needed.metrics = &metrics_;
     needed.clock = &clock;
     api::Options options;
@@ -63,6 +62,7 @@ class Server {
     options.service_cluster_ip_ranges = {std::string(kServiceRange)};
     options.node_port_first = kFirstPort;
     options.node_port_last = kLastPort;
+    options.authorization.modes = {access::Mode::AlwaysAllow};
     options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
     api_ = std::make_unique<api::Api>(needed, std::move(options));
   }
@@ -90,7 +90,6 @@ class Server {
 
   net::EventLoop& loop_;
   MetricRegistry metrics_;
-  const std::unique_ptr<auth::Authorizer> authorizer_ = auth::always_allow();
   const auth::UserRef user_ =
       std::make_shared<const auth::UserInfo>(auth::UserInfo{.name = "alice", .uid = {}, .groups = {}, .extra = {}});
   std::unique_ptr<api::Api> api_;

@@ -439,6 +439,13 @@ class Maker {
 
 }  // namespace
 
+Value node_rules(Arena& arena) {
+  for (const RoleRow& row : cluster_roles()) {
+    if (row.name == "system:node") return parse_rules(arena, row.rules);
+  }
+  return Value::empty_list();
+}
+
 std::vector<Step> steps(Arena& arena, const Options& options, UnixTime now) {
   return Maker(arena, options, now).make();
 }

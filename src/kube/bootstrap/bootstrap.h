@@ -40,6 +40,10 @@ struct Step {
   std::string_view status_manager = {};
 };
 
+// The rules of the ClusterRole system:node, by which the Node authorizer decides about resources that it does not know
+// better about.
+Value node_rules(Arena& arena);
+
 // In the order in which Kubernetes creates them.
 std::vector<Step> steps(Arena& arena, const Options& options, UnixTime now);
 

@@ -6,6 +6,7 @@
 #include "codec/quantity.h"
 #include "kinds/hooks.h"
 #include "kinds/names.h"
+#include "kinds/qos.h"
 
 namespace holdfast::kinds {
 
@@ -117,7 +118,6 @@ void default_pod(Arena& arena, const types::Resource& resource, Draft::Node pod)
 
 void validate_pod_status(Context& context, const Value& next, const Value& old, FieldErrors& errors);
 
-std::string_view qos_class(const Value& pod_spec);
 // The maximum that the containers of a pod need at any time, of their "requests" or "limits"; nullopt if no container
 // specifies the resource.
 std::optional<codec::Quantity> aggregate_resource(const Value& spec, std::string_view list, std::string_view resource);

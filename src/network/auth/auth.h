@@ -41,6 +41,11 @@ inline constexpr std::string_view kAnonymous = "system:anonymous";
 inline constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
 inline constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
 inline constexpr std::string_view kMastersGroup = "system:masters";
+inline constexpr std::string_view kNodesGroup = "system:nodes";
+
+// The name of the node whose kubelet this is: a user system:node:NAME of the group system:nodes. Empty if the user has
+// no name after the prefix, nullopt if it is no node.
+std::optional<std::string_view> node_of(const UserInfo& user);
 
 // ---------------------------------------------------------------------------------------------------- Authentication
 
@@ -130,6 +135,8 @@ struct ResourceAttributes {
   std::string_view subresource = {};
   std::string_view ns = {};  // Empty for all namespaces, and for cluster-scoped resources.
   std::string_view name = {};
+  // The spec.nodeName that the field selector of a list, watch or deletecollection requires; empty if it requires none.
+  std::string_view selected_node = {};
 };
 
 // Who wants to do what: the request itself, or another permission that the request requires. call::attributes_of()
@@ -164,9 +171,6 @@ class Authorizer {
   // forbidden_error() if not allowed.
   Result<Unit> check(const Attributes& attributes) const;
 };
-
-// Allows everything to everyone.
-std::unique_ptr<Authorizer> always_allow();
 
 // The 403 for a request that was not allowed, with Kubernetes' message.
 Error forbidden_error(const Attributes& attributes, std::string_view reason);

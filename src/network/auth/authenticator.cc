@@ -76,6 +76,12 @@ bool UserInfo::in_group(std::string_view group) const {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
+std::optional<std::string_view> node_of(const UserInfo& user) {
+  constexpr std::string_view kPrefix = "system:node:";
+  if (!user.name.starts_with(kPrefix) || !user.in_group(kNodesGroup)) return std::nullopt;
+  return std::string_view(user.name).substr(kPrefix.size());
+}
+
 Result<TokenTable> TokenTable::from_csv(std::string_view csv, std::string_view source) {
   TokenTable table;
   size_t number = 0;

@@ -6,11 +6,6 @@ namespace holdfast::auth {
 
 namespace {
 
-class AlwaysAllow final : public Authorizer {
- public:
-  Decision authorize(const Attributes&) const override { return {Decision::Verdict::Allow, {}}; }
-};
-
 // kube-apiserver escapes the whole message, so that browsers do not take it for markup (responsewriters.Forbidden).
 std::string html_escape(std::string_view text) {
   std::string escaped;
@@ -33,8 +28,6 @@ std::string html_escape(std::string_view text) {
 }
 
 }  // namespace
-
-std::unique_ptr<Authorizer> always_allow() { return std::make_unique<AlwaysAllow>(); }
 
 Result<Unit> Authorizer::check(const Attributes& attributes) const {
   const Decision decision = authorize(attributes);

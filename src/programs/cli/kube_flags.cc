@@ -55,7 +55,6 @@ constexpr Fixed kFixed[] = {
     {"authentication-token-webhook-cache-ttl", kValue, {"2m0s", "2m"}},
     {"authentication-token-webhook-config-file", kValue},
     {"authentication-token-webhook-version", kValue, {"v1beta1"}},
-    {"authorization-policy-file", kValue},
     {"authorization-webhook-cache-authorized-ttl", kValue, {"5m0s", "5m"}},
     {"authorization-webhook-cache-unauthorized-ttl", kValue, {"30s"}},
     {"authorization-webhook-config-file", kValue},

@@ -431,9 +431,8 @@ void add_access_flags(CLI::App& command, ServeFlags& flags) {
       ->capture_default_str()
       ->group(access);
   command
-      .add_option(
-          "--authorization-mode", o.authorization_modes,
-          "Authorization modes: RBAC (default) or AlwaysAllow; Node is accepted alongside RBAC and grants nothing")
+      .add_option("--authorization-mode", o.authorization_modes,
+                  "Authorizers, asked in this order: Node, RBAC (default), ABAC, AlwaysAllow, AlwaysDeny")
       ->delimiter(',')
       ->group(access);
   command
@@ -441,6 +440,10 @@ void add_access_flags(CLI::App& command, ServeFlags& flags) {
           "--authorization-config", o.authorization_config,
           "File with an AuthorizationConfiguration (apiserver.config.k8s.io) that names the authorizers; mutually "
           "exclusive with --authorization-mode")
+      ->group(access);
+  command
+      .add_option("--authorization-policy-file", o.authorization_policy_file,
+                  "File with the policies of --authorization-mode=ABAC, one JSON object per line")
       ->group(access);
   command
       .add_option("--requestheader-client-ca-file", o.requestheader_client_ca_file,

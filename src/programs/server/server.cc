@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "abac/abac.h"
 #include "access/access.h"
 #include "admission/admission.h"
 #include "api/api.h"
@@ -30,6 +31,7 @@
 #include "base/reservation.h"
 #include "base/strings.h"
 #include "base/task_group.h"
+#include "base/text.h"
 #include "base/url.h"
 #include "codec/codec.h"
 #include "controllers/controllers.h"
@@ -63,6 +65,11 @@
 namespace holdfast::server {
 
 namespace {
+
+template <class T>
+bool contains(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
 
 // Descriptors reserved for the store, its log and reloaded files.
 constexpr rlim_t kReservedDescriptors = 512;
@@ -300,7 +307,7 @@ struct Server::State {
   std::unique_ptr<Auditor> auditor;  // Null disables auditing.
   std::unique_ptr<access::FlowControl> flow;
   std::unique_ptr<ownership::Pool> pool;
-  std::unique_ptr<auth::Authorizer> authorizer;  // Null selects the API's own RBAC.
+  access::AuthorizationOptions authorization;
   std::unique_ptr<net::Loops> loops;
   std::unique_ptr<FairPool> background;
   std::unique_ptr<signer::ExternalSigner> signer;  // Null: tokens are signed and verified with keys of this server.
@@ -334,7 +341,8 @@ struct Server::State {
   Result<Unit> open_store();
   Task<void> probe_stores(net::EventLoop& loop);
   Result<Unit> choose_proxy_identity();
-  Result<Unit> make_authorizer();
+  Result<Unit> choose_authorizers();
+  Result<Unit> read_policies();
   void add_metrics();
   void make_health();
   Result<Unit> make_auditor();
@@ -747,8 +755,7 @@ Result<std::shared_ptr<const auth::Authenticator>> Server::State::make_authentic
   if (!pool) return pool.take_error();
   a.client_ca = std::move(*pool);
   a.anonymous = options.anonymous_auth;
-  if (a.anonymous && std::find(options.authorization_modes.begin(), options.authorization_modes.end(), "AlwaysAllow") !=
-                         options.authorization_modes.end()) {
+  if (a.anonymous && contains(options.authorization_modes, std::string("AlwaysAllow"))) {
     log::warning(
         "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You "
         "should use a different authorizer");
@@ -898,6 +905,7 @@ void Server::State::make_api() {
                       .service_cluster_ip_ranges = service_network.cidrs,
                       .node_port_first = node_ports.first,
                       .node_port_last = node_ports.second,
+                      .authorization = authorization,
                       .admission_plugins = admission_plugins,
                       .webhook_credentials = webhook_credentials,
                       .aggregator_routing = options.enable_aggregator_routing,
@@ -914,7 +922,6 @@ void Server::State::make_api() {
                         .loops = loops.get(),
                         .background = background.get(),
                         .pool = pool.get(),
-                        .authorizer = authorizer.get(),
                         .metrics = &metrics,
                         .clock = &system_clock(),
                         .other_stores = std::move(kept_elsewhere),
@@ -1226,7 +1233,7 @@ Result<std::shared_ptr<const nodes::KubeletCredentials>> Server::State::kubelet_
   return std::shared_ptr<const nodes::KubeletCredentials>(std::move(loaded));
 }
 
-Result<Unit> Server::State::make_authorizer() {
+Result<Unit> Server::State::choose_authorizers() {
   std::vector<std::string> modes = options.authorization_modes;
   std::string flag = "--authorization-mode ";
   if (!options.authorization_config.empty()) {
@@ -1242,16 +1249,39 @@ Result<Unit> Server::State::make_authorizer() {
     modes = std::move(*parsed);
     flag = "--authorization-config " + options.authorization_config + ": type ";
   }
+  if (modes.empty()) modes = {"RBAC"};
+  authorization = {.modes = {}};
   for (const std::string& mode : modes) {
-    if (mode == "AlwaysAllow") {
-      authorizer = auth::always_allow();
-    } else if (mode == "Node") {
-      log::warning("there is no Node authorizer: nodes have the permissions that RBAC grants them");
-    } else if (mode != "RBAC") {
-      return bad_request(flag + mode + " is not known; supported: RBAC, AlwaysAllow, Node");
+    static const std::map<std::string_view, access::Mode> kModes = {{"ABAC", access::Mode::Abac},
+                                                                    {"AlwaysAllow", access::Mode::AlwaysAllow},
+                                                                    {"AlwaysDeny", access::Mode::AlwaysDeny},
+                                                                    {"Node", access::Mode::Node},
+                                                                    {"RBAC", access::Mode::Rbac}};
+    const auto known = kModes.find(mode);
+    if (known == kModes.end()) {
+      return bad_request(flag + mode + " is not known; supported: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC");
     }
+    if (contains(authorization.modes, known->second)) {
+      return bad_request("authorization-mode [" + join(modes, " ", go_quote) + "] has mode specified more than once");
+    }
+    authorization.modes.push_back(known->second);
   }
-  if (modes.size() == 1 && modes[0] == "Node") return bad_request(flag + "Node also requires RBAC");
+  return read_policies();
+}
+
+Result<Unit> Server::State::read_policies() {
+  const bool wanted = contains(authorization.modes, access::Mode::Abac);
+  const std::string& file = options.authorization_policy_file;
+  if (file.empty() == wanted) {
+    return bad_request(wanted ? "authorization-mode ABAC's authorization policy file not passed"
+                              : "cannot specify --authorization-policy-file without mode ABAC");
+  }
+  if (!wanted) return Unit{};
+  Result<std::string> text = read_file(file);
+  if (!text) return text.take_error();
+  Result<std::vector<abac::Policy>> policies = abac::parse(*text, file);
+  if (!policies) return policies.take_error();
+  authorization.policies = std::move(*policies);
   return Unit{};
 }
 
@@ -1376,6 +1406,7 @@ Result<Unit> Server::State::start() {
   if (Result<Unit> checked = check_options(); !checked) return checked;
   if (Result<Unit> chosen = choose_folders(); !chosen) return chosen;
   if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
+  if (Result<Unit> chosen = choose_authorizers(); !chosen) return chosen;
   raise_descriptor_limit();
   services.push("store", [this] {
     for (OtherStore& other : other_stores) other.store.reset();
@@ -1394,7 +1425,6 @@ Result<Unit> Server::State::start_while_opening(std::future<Result<Unit>>& openi
   if (!loaded) return loaded.take_error();
   credentials.store(*loaded);
   if (Result<Unit> chosen = choose_proxy_identity(); !chosen) return chosen;
-  if (Result<Unit> made = make_authorizer(); !made) return made;
   add_metrics();
   make_health();
   if (Result<Unit> made = make_auditor(); !made) return made;
@@ -1433,7 +1463,7 @@ Result<Unit> Server::State::start_while_opening(std::future<Result<Unit>>& openi
 Result<Unit> Server::State::check() {
   if (Result<Unit> checked = check_options(); !checked) return checked;
   if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
-  if (Result<Unit> made = make_authorizer(); !made) return made;
+  if (Result<Unit> chosen = choose_authorizers(); !chosen) return chosen;
   for (const std::string& file : credential_files()) {
     if (Result<std::string> read = read_file(file); !read) return read.take_error();
   }

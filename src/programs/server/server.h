@@ -55,8 +55,10 @@ struct Options {
   std::string token_auth_file;
   bool enable_bootstrap_token_auth = false;
   bool anonymous_auth = true;
-  std::vector<std::string> authorization_modes;  // RBAC (default), AlwaysAllow; optionally with Node.
-  std::string authorization_config;              // A file that selects them instead.
+  // RBAC (default), Node, ABAC, AlwaysAllow, AlwaysDeny: asked in this order.
+  std::vector<std::string> authorization_modes;
+  std::string authorization_config;       // A file that selects them instead.
+  std::string authorization_policy_file;  // For ABAC.
   std::string requestheader_client_ca_file;
   std::vector<std::string> requestheader_allowed_names;
   std::vector<std::string> requestheader_username_headers, requestheader_uid_headers, requestheader_group_headers,

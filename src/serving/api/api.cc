@@ -202,8 +202,7 @@ struct Api::State {
   FairPool* const fair = dynamic_cast<FairPool*>(deps.background);  // Null if the executor is of another kind.
   Builtin builtin;
   resource::Registry registry;
-  const std::unique_ptr<access::RbacAuthorizer> rbac;  // Null if another authorizer was given.
-  const auth::Authorizer& authorizer;
+  access::Authorizers authorizers;
   OwnershipReport ownership;
   services::ServicePools pools;
   services::ServiceAddresses addresses;
@@ -248,14 +247,7 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
           deps.background},
       builtin(make_builtin(deps, options)),
       registry(builtin.served),
-      rbac(deps.authorizer == nullptr ? std::make_unique<access::RbacAuthorizer>(
-                                            registry, deps.loops->at(0), *deps.background,
-                                            deps.metrics
-                                                ->counters("holdfast_rbac_objects_read_total",
-                                                           "Roles and bindings read into the index of RBAC.")
-                                                .with({}))
-                                      : nullptr),
-      authorizer(rbac == nullptr ? *deps.authorizer : *rbac),
+      authorizers(options.authorization, registry, deps.loops->at(0), *deps.background, *deps.metrics),
       ownership(*deps.metrics, registry, *deps.pool),
       pools({.cidrs = options.service_cluster_ip_ranges,
              .first_port = options.node_port_first,
@@ -287,8 +279,8 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
                    .identity = options.proxy_identity}),
       connections(options.kubelets),
       writer({.pools = pools,
-              .authorizer = authorizer,
-              .rbac = rbac.get(),
+              .authorizer = authorizers,
+              .rbac = authorizers.rbac(),
               .mutating_webhooks = storage_of(kWebhookGroup, "mutatingwebhookconfigurations"),
               .validating_webhooks = storage_of(kWebhookGroup, "validatingwebhookconfigurations"),
               .caller = caller,
@@ -303,15 +295,14 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
             .connections = connections,
             .registry = registry,
             .openapi = openapi,
-            .authorizer = authorizer,
-            .rbac = rbac.get(),
+            .authorizers = authorizers,
             .token_issuer = deps.token_issuer,
             .review_token = deps.review_token} {}
 
 void Api::State::tick() {
   if (closing.load(std::memory_order_acquire)) return;
   for (auto& [prefix, storage] : builtin.storages) storage->cache().tick();
-  if (rbac != nullptr) rbac->tick();
+  authorizers.tick();
   custom.tick();
   aggregation.tick();
   ticker.start(kTickInterval, [this] { tick(); });
@@ -342,6 +333,7 @@ bool Api::charges_quota(std::string_view ns) const { return state_->writer.charg
 void Api::start() {
   for (auto& [prefix, storage] : state_->builtin.storages) storage->cache().start();
   state_->deps.loops->at(0).post([this] { state_->tick(); });
+  state_->authorizers.start();
   state_->custom.start();
   state_->aggregation.start();
 }
@@ -350,7 +342,7 @@ bool Api::ready() const {
   for (const auto& [prefix, storage] : state_->builtin.storages) {
     if (!storage->cache().ready()) return false;
   }
-  return state_->custom.ready();
+  return state_->authorizers.ready() && state_->custom.ready();
 }
 
 Task<void> Api::close(Executor& executor) {
@@ -361,7 +353,7 @@ Task<void> Api::close(Executor& executor) {
   co_await state_->aggregation.close(executor);
   co_await state_->custom_services.close(executor);
   co_await state_->custom.close(executor);
-  if (state_->rbac != nullptr) co_await state_->rbac->close(executor);
+  co_await state_->authorizers.close(executor);
   for (auto& [prefix, storage] : state_->builtin.storages) co_await storage->cache().close(executor);
 }
 
@@ -369,10 +361,10 @@ Task<Result<Unit>> Api::repair_services(net::EventLoop& loop) { return state_->p
 
 const resource::Registry& Api::registry() const { return state_->registry; }
 Task<void> Api::permissions_in_effect(Executor& executor) {
-  if (state_->rbac != nullptr) co_await state_->rbac->catch_up(executor);
+  if (const access::RbacAuthorizer* rbac = state_->authorizers.rbac()) co_await rbac->catch_up(executor);
 }
 
-const auth::Authorizer& Api::authorizer() const { return state_->authorizer; }
+const auth::Authorizer& Api::authorizer() const { return state_->authorizers; }
 
 cache::Cache* Api::cache_of(std::string_view group, std::string_view plural) {
   resource::Storage* storage = state_->registry.snapshot()->storage_of(group, plural);

@@ -42,6 +42,8 @@ struct Options {
   std::vector<std::string> service_cluster_ip_ranges = {"10.0.0.0/24"};  // Of different families, the default first.
   uint16_t node_port_first = 30000, node_port_last = 32767;
 
+  access::AuthorizationOptions authorization;
+
   // Enabled admission plugins; validated with admission::check_plugin_choice.
   admission::PluginChoice admission_plugins;
   write::WebhookCredentials webhook_credentials;
@@ -61,13 +63,12 @@ struct ObjectIdentity {
   std::optional<int64_t> deleted;  // deletionTimestamp, in Unix seconds.
 };
 
-// All except `authorizer`, `token_issuer` and `review_token` are required. Everything must outlive the Api.
+// All except `token_issuer` and `review_token` are required. Everything must outlive the Api.
 struct Dependencies {
   store::Store* store = nullptr;
   net::Loops* loops = nullptr;
   Executor* background = nullptr;  // For long-running work: loading caches, training dictionaries.
   ownership::Pool* pool = nullptr;
-  const auth::Authorizer* authorizer = nullptr;  // Null selects RBAC over the roles and bindings in the store.
   MetricRegistry* metrics = nullptr;
   const Clock* clock = nullptr;
   // Overrides of `store` for single built-in resources, by name: "events", "deployments.apps".

@@ -61,7 +61,7 @@ class InProcess {
     needed.loops = &loops_;
     needed.background = &loops_.at(0);
     needed.pool = &pool_;
-    if (authorization == Authorization::AllowAll) needed.authorizer = authorizer_.get();
+    if (authorization == Authorization::AllowAll) options.authorization.modes = {access::Mode::AlwaysAllow};
     needed.metrics = &metrics_;
     needed.clock = &clock;
     options.admission_plugins.disabled = {"ServiceAccount"};  // Nothing creates service accounts here.
@@ -147,7 +147,6 @@ class InProcess {
 
   MetricRegistry metrics_;
   ownership::Pool pool_{Gates{}};
-  std::unique_ptr<auth::Authorizer> authorizer_ = auth::always_allow();
   auth::UserRef user_ =
       std::make_shared<const auth::UserInfo>(auth::UserInfo{.name = "alice", .uid = {}, .groups = {}, .extra = {}});
   net::Loops loops_{1};

@@ -399,6 +399,13 @@ Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text) {
   return parsed;
 }
 
+std::string_view required_node(const std::vector<FieldTerm>& terms) {
+  for (const FieldTerm& term : terms) {
+    if (term.equal && term.field == "spec.nodeName") return term.value;
+  }
+  return {};
+}
+
 Result<std::vector<FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
                                                      const kinds::SelectableFields& fields) {
   std::vector<FieldRequirement> requirements;

@@ -25,6 +25,8 @@ struct FieldTerm {
   std::string value;
 };
 Result<std::vector<FieldTerm>> parse_field_terms(std::string_view text);
+// The spec.nodeName that the first term for it requires; empty if none does.
+std::string_view required_node(const std::vector<FieldTerm>& terms);
 // 400 for fields that the resource does not support.
 Result<std::vector<cache::FieldRequirement>> resolve_fields(const std::vector<FieldTerm>& terms,
                                                             const kinds::SelectableFields& fields);

@@ -274,7 +274,7 @@ Task<void> serve_connect(call::Call& call, const Parts& parts) {
   Result<Value> admitted = co_await parts.writer.admit_subresource(call, write::AdmissionOperation::Connect, {},
                                                                    *options, Value::null(), true);
   if (!admitted) co_return respond_error(call, admitted.error());
-  const Result<Unit> allowed = check_create(call, parts.authorizer);
+  const Result<Unit> allowed = check_create(call, parts.authorizers);
   if (!allowed) co_return respond_error(call, allowed.error());
   if (call.info.subresource == "proxy") {
     co_await connect_proxy(call, parts.connections, *admitted);

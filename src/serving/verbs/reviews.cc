@@ -39,12 +39,31 @@ Value user_value(Arena& arena, const auth::UserInfo& user) {
 
 // --- Access reviews ---
 
-// The attributes an access review asks about.
-auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user) {
+// The spec.nodeName that the field selector of an access review requires; empty if it requires none.
+std::string selected_node(const Value& resource) {
+  const Value* selector = resource.find("fieldSelector");
+  if (selector == nullptr || !selector->is_map()) return {};
+  if (const std::string_view raw = selector->text_at("rawSelector"); !raw.empty()) {
+    const Result<std::vector<request::FieldTerm>> terms = request::parse_field_terms(raw);
+    return terms ? std::string(request::required_node(*terms)) : std::string();
+  }
+  for (const Value& requirement : selector->items_at("requirements")) {
+    const std::span<const Value> values = requirement.items_at("values");
+    if (requirement.text_at("key") == "spec.nodeName" && requirement.text_at("operator") == "In" &&
+        values.size() == 1 && values[0].is_string()) {
+      return std::string(values[0].as_string());
+    }
+  }
+  return {};
+}
+
+// The attributes an access review asks about. They refer to `node`, which this sets.
+auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user, std::string& node) {
   const Value* resource = spec.find("resourceAttributes");
   if (resource == nullptr || !resource->is_map()) {
     return {&user, spec.text_at("nonResourceAttributes", "verb"), spec.text_at("nonResourceAttributes", "path")};
   }
+  node = selected_node(*resource);
   return {&user,
           resource->text_at("verb"),
           {.group = resource->text_at("group"),
@@ -52,7 +71,8 @@ auth::Attributes attributes_of(const Value& spec, const auth::UserInfo& user) {
            .resource = resource->text_at("resource"),
            .subresource = resource->text_at("subresource"),
            .ns = resource->text_at("namespace"),
-           .name = resource->text_at("name")}};
+           .name = resource->text_at("name"),
+           .selected_node = node}};
 }
 
 auth::UserInfo user_of_spec(const Value& spec) {
@@ -72,8 +92,8 @@ bool is_given(const Value& spec, std::string_view key) {
   return found != nullptr && !found->is_null();
 }
 
-// How much of a selector Kubernetes can parse. The rest is ignored, which is reported; RBAC rules do not use selectors,
-// so they have no other effect here.
+// How much of a selector Kubernetes can parse. The rest is ignored, which is reported. Only the
+// Node authorizer uses selectors.
 enum class Parsed : uint8_t { All, Some, None };
 
 Parsed parsed_selector(const Value& selector, bool of_fields) {
@@ -236,12 +256,13 @@ Result<Unit> validate_review(call::Call& call, const Value& review, const Value&
 }
 
 Value access_status(call::Call& call, const Parts& parts, const Value& spec) {
-  const auth::Authorizer& authorizer = parts.authorizer;
+  const auth::Authorizer& authorizer = parts.authorizers;
+  std::string node;
   if (call.served->resource->kind == "SelfSubjectAccessReview") {
-    return decision_value(call.arena, authorizer.authorize(attributes_of(spec, *call.user)), spec);
+    return decision_value(call.arena, authorizer.authorize(attributes_of(spec, *call.user, node)), spec);
   }
   const auth::UserInfo user = user_of_spec(spec);
-  return decision_value(call.arena, authorizer.authorize(attributes_of(spec, user)), spec);
+  return decision_value(call.arena, authorizer.authorize(attributes_of(spec, user, node)), spec);
 }
 
 // --- SelfSubjectRulesReview ---
@@ -250,16 +271,8 @@ Task<Value> rules_status(call::Call& call, const Parts& parts, std::string_view 
   // Reading a megabyte of rules takes some milliseconds.
   constexpr size_t kManyTexts = 10'000;
   Arena& arena = call.arena;
-  std::vector<rbac::RulesRef> roles;
-  std::string problem;
-  if (parts.rbac == nullptr) {
-    roles.push_back(std::make_shared<const std::vector<rbac::Rule>>(std::initializer_list<rbac::Rule>{
-        {.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}, .names = {}, .paths = {}},
-        {.verbs = {"*"}, .groups = {}, .resources = {}, .names = {}, .paths = {"*"}}}));
-  } else if (const std::shared_ptr<const rbac::Index> index = parts.rbac->index()) {
-    roles = index->rules_for(*call.user, ns, &problem);
-  }
-  if (rbac::texts_in(roles) > kManyTexts) co_await leave_loop(call);
+  const access::KnownRules known = parts.authorizers.rules_for(*call.user, ns);
+  if (rbac::texts_in(known.rules) > kManyTexts) co_await leave_loop(call);
   ListBuilder resources(arena), paths(arena);
   const auto add = [&](const rbac::Rule& rule) {
     if (!rule.resources.empty()) {
@@ -277,12 +290,12 @@ Task<Value> rules_status(call::Call& call, const Parts& parts, std::string_view 
       paths.add(map.build());
     }
   };
-  for (const rbac::RulesRef& role : roles) std::for_each(role->begin(), role->end(), add);
+  for (const rbac::RulesRef& role : known.rules) std::for_each(role->begin(), role->end(), add);
   MapBuilder status(arena);
   status.add("resourceRules", resources.build());
   status.add("nonResourceRules", paths.build());
-  status.add("incomplete", Value::boolean(false));
-  if (!problem.empty()) status.add("evaluationError", Value::string(arena, problem));
+  status.add("incomplete", Value::boolean(known.incomplete));
+  if (!known.problem.empty()) status.add("evaluationError", Value::string(arena, known.problem));
   co_return status.build();
 }
 

@@ -55,9 +55,8 @@ struct Parts {
   const nodes::Nodes& connections;  // To nodes, pods and services.
   const resource::Registry& registry;
   OpenApiDocuments& openapi;
-  const auth::Authorizer& authorizer;
-  const access::RbacAuthorizer* rbac;  // The same authorizer; null if it is not RBAC.
-  const TokenIssuer* token_issuer;     // Null disables serviceaccounts/token.
+  const access::Authorizers& authorizers;
+  const TokenIssuer* token_issuer;  // Null disables serviceaccounts/token.
   TokenReviewer review_token;
 };
 
