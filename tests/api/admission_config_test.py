@@ -190,7 +190,7 @@ def mistakes_are_refused(holdfast, folder):
     for what, content, why in (
             ("a missing file", None, f"--admission-control-config-file: cannot read {folder}/nowhere.yaml: No such file or directory"),
             ("an unknown plugin", admission_configuration(NoSuch={}), f'{folder}/wrong.yaml: plugins[0] "NoSuch": unknown admission plugin'),
-            ("an unknown plugin", admission_configuration(EventRateLimit="limits"), 'plugins[0] "EventRateLimit": this plugin is not supported by Holdfast'),
+            ("an unknown plugin", admission_configuration(ImagePolicyWebhook="limits"), 'plugins[0] "ImagePolicyWebhook": this plugin is not supported by Holdfast'),
             ("an unknown field", {**admission_configuration(), "plugin": []}, 'strict decoding error: unknown field "plugin"'),
             ("another kind", admission_configuration(PodSecurity=hook), 'no kind "WebhookAdmissionConfiguration" is registered'),
             ("a missing kubeconfig", admission_configuration(MutatingAdmissionWebhook={**hook, "kubeConfigFile": folder + "/none"}), folder + "/none")):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "admission/event_limits.h"
 #include "admission/plugin.h"
 #include "admission/pod_security.h"
 #include "base/api_error.h"
@@ -37,21 +38,21 @@ constexpr Known kKnown[] = {
     {"LimitPodHardAntiAffinityTopology", Support::Here, kOff, &kLimitPodHardAntiAffinityTopology},
     {"LimitRanger", Support::Here, kOn, &kLimitRanger},
     {"ServiceAccount", Support::Here, kOn, &kServiceAccount},
-    {"NodeRestriction"},
+    {"NodeRestriction", Support::Here, kOff, &kNodeRestriction},
     {"TaintNodesByCondition", Support::Here, kOn, &kTaintNodesByCondition},
     {"AlwaysPullImages", Support::Here, kOff, &kAlwaysPullImages},
     {"ImagePolicyWebhook"},
     {"PodSecurity", Support::Here, kOn, &kPodSecurity},
-    {"PodNodeSelector"},
+    {"PodNodeSelector", Support::Here, kOff, &kPodNodeSelector},
     {"Priority", Support::Here, kOn, &kPriority},
     {"DefaultTolerationSeconds", Support::Here, kOn, &kDefaultTolerationSeconds},
-    {"PodTolerationRestriction"},
-    {"EventRateLimit"},
+    {"PodTolerationRestriction", Support::Here, kOff, &kPodTolerationRestriction},
+    {"EventRateLimit", Support::Here, kOff, &kEventRateLimit},
     {"ExtendedResourceToleration", Support::Here, kOff, &kExtendedResourceToleration},
     {"DefaultStorageClass", Support::Here, kOn, &kDefaultStorageClass},
     {"StorageObjectInUseProtection", Support::Here, kOn, &kStorageObjectInUseProtection},
     {"PodGroupProtection", Support::Inert},
-    {"OwnerReferencesPermissionEnforcement"},
+    {"OwnerReferencesPermissionEnforcement", Support::Here, kOff, &kOwnerReferences},
     {"PersistentVolumeClaimResize", Support::Here, kOn, &kPersistentVolumeClaimResize},
     {"RuntimeClass", Support::Here, kOn, &kRuntimeClass},
     {"CertificateApproval", Support::Here, kOn, &kCertificateApproval},
@@ -122,13 +123,14 @@ Result<Unit> check_available(std::string_view plugin) {
   return Unit{};
 }
 
-Chain::Chain(const PluginChoice& choice, MetricRegistry* metrics) : pod_security_(choice.configuration.pod_security) {
+Chain::Chain(const PluginChoice& choice, MetricRegistry* metrics) : configuration_(choice.configuration) {
   for (const Known& known : kKnown) {
     if (known.plugin == nullptr) continue;
     const bool on = known.default_on ? !contains(choice.disabled, known.name) : contains(choice.enabled, known.name);
     if (on) plugins_.push_back(known.plugin);
   }
   if (metrics != nullptr && has(kPodSecurity.name)) counts_ = std::make_shared<PodSecurityCounts>(*metrics);
+  if (has(kEventRateLimit.name)) event_limits_ = std::make_shared<EventLimits>(configuration_.event_limits);
 }
 
 bool Chain::has(std::string_view name) const {
@@ -141,6 +143,7 @@ bool Chain::handles(const types::Resource& resource, std::string_view subresourc
 }
 
 Result<Unit> Chain::admit(Attributes& attributes, Draft::Node object) const {
+  attributes.configuration = &configuration_;
   for (const Plugin* plugin : plugins_) {
     if (plugin->admit == nullptr || !is_concerned(*plugin, attributes)) continue;
     if (Result<Unit> done = plugin->admit(attributes, object); !done) return done;
@@ -149,8 +152,9 @@ Result<Unit> Chain::admit(Attributes& attributes, Draft::Node object) const {
 }
 
 Result<Unit> Chain::validate(Attributes& attributes, const Value& object) const {
-  attributes.pod_security = &pod_security_;
+  attributes.configuration = &configuration_;
   attributes.counts = counts_.get();
+  attributes.event_limits = event_limits_.get();
   for (const Plugin* plugin : plugins_) {
     if (plugin->validate == nullptr || !is_concerned(*plugin, attributes)) continue;
     if (Result<Unit> done = plugin->validate(attributes, object); !done) return done;

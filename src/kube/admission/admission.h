@@ -31,6 +31,16 @@ namespace holdfast::admission {
 
 enum class Operation : uint8_t { Create, Update, Delete, Connect };
 
+// What a user may be authorized to do. An empty `ns` means all namespaces.
+struct Permission {
+  std::string_view verb, group, resource, subresource = {}, ns = {}, name = {};
+};
+
+struct KindResource {
+  std::string plural;
+  bool namespaced = false;
+};
+
 // Access to other objects and to the caller's permissions. `ns` is "" for cluster-scoped resources.
 class Lookup {
  public:
@@ -40,12 +50,20 @@ class Lookup {
                                    std::string_view name) const = 0;
   virtual std::vector<Value> list(Arena& arena, std::string_view group, std::string_view plural,
                                   std::string_view ns) const = 0;
-  // Whether the user making the request is authorized to do this.
-  virtual bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
-                          std::string_view name) const = 0;
+  // The reason why the user making the request is not authorized to do this; nullopt if the user is.
+  virtual std::optional<std::string> denied(const Permission& permission) const = 0;
+  // The resources of a kind; empty if it is not served.
+  virtual std::vector<KindResource> resources_of(std::string_view group, std::string_view version,
+                                                 std::string_view kind) const = 0;
+
+  bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
+                  std::string_view name) const {
+    return !denied({.verb = verb, .group = group, .resource = resource, .name = name});
+  }
 };
 
 class PodSecurityCounts;  // Private to the module.
+class EventLimits;        // Private to the module.
 
 // One request. Views must stay valid while it is handled.
 struct Attributes {
@@ -55,6 +73,8 @@ struct Attributes {
   std::string_view ns = {};
   std::string_view name = {};  // Empty for a create with generateName until the name is generated.
   std::string_view user = {};  // The user making the request.
+  // If that is the kubelet of a node: the name of the node, empty if its user name has none.
+  std::optional<std::string_view> node = std::nullopt;
   const Value* old = nullptr;  // Null for a create.
   bool dry_run = false;
   Arena& arena;
@@ -63,8 +83,9 @@ struct Attributes {
   // Audit annotations; appended to.
   std::vector<std::pair<std::string, std::string>> annotations = {};
   // Set by the Chain.
-  const PodSecurityConfiguration* pod_security = nullptr;
+  const Configuration* configuration = nullptr;
   PodSecurityCounts* counts = nullptr;  // Null to disable metrics.
+  EventLimits* event_limits = nullptr;  // Null without EventRateLimit.
 };
 
 struct Plugin;  // Private to the module.
@@ -95,8 +116,9 @@ class Chain {
 
  private:
   std::vector<const Plugin*> plugins_;
-  PodSecurityConfiguration pod_security_;
+  const Configuration configuration_;
   std::shared_ptr<PodSecurityCounts> counts_;  // Null if PodSecurity or metrics are disabled.
+  std::shared_ptr<EventLimits> event_limits_;  // Null if EventRateLimit is disabled.
 };
 
 }  // namespace holdfast::admission

@@ -3,56 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <list>
 
+#include "admission/testing.h"
 #include "codec/json.h"
 
 namespace holdfast::admission {
 namespace {
 
-// Objects by "group/plural/namespace/name", and the caller's permissions.
-class Objects : public Lookup {
- public:
-  void add(std::string_view group, std::string_view plural, std::string_view ns, std::string json) {
-    const std::string& text = texts_.emplace_back(std::move(json));
-    const Value object = *codec::decode_json(arena_, text);
-    objects_.push_back({std::string(group), std::string(plural), std::string(ns), object});
-  }
-  void allow(std::string what) { allowed_.push_back(std::move(what)); }
-
-  std::optional<Value> get(Arena&, std::string_view group, std::string_view plural, std::string_view ns,
-                           std::string_view name) const override {
-    for (const Entry& entry : objects_) {
-      if (entry.group == group && entry.plural == plural && entry.ns == ns &&
-          entry.object.text_at("metadata", "name") == name) {
-        return entry.object;
-      }
-    }
-    return std::nullopt;
-  }
-  std::vector<Value> list(Arena&, std::string_view group, std::string_view plural, std::string_view ns) const override {
-    std::vector<Value> found;
-    for (const Entry& entry : objects_) {
-      if (entry.group == group && entry.plural == plural && entry.ns == ns) found.push_back(entry.object);
-    }
-    return found;
-  }
-  bool authorized(std::string_view verb, std::string_view, std::string_view resource,
-                  std::string_view name) const override {
-    const std::string asked = std::string(verb) + " " + std::string(resource) + " " + std::string(name);
-    return std::find(allowed_.begin(), allowed_.end(), asked) != allowed_.end();
-  }
-
- private:
-  struct Entry {
-    std::string group, plural, ns;
-    Value object;
-  };
-  Arena arena_;
-  std::list<std::string> texts_;
-  std::vector<Entry> objects_;
-  std::vector<std::string> allowed_;
-};
+using testing::Objects;
 
 Objects cluster() {
   Objects objects;
@@ -130,7 +88,7 @@ bool includes(const Value& got, const Value& want) {
   return true;
 }
 
-class AdmissionTest : public testing::TestWithParam<Case> {};
+class AdmissionTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(AdmissionTest, MatchesKubernetes) {
   const Case& c = GetParam();
@@ -418,7 +376,7 @@ constexpr Case kCases[] = {
               R"(allowed because service account careful does not reference that secret)"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, testing::ValuesIn(kCases), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Plugins, AdmissionTest, ::testing::ValuesIn(kCases), [](const auto& info) {
   std::string name = info.param.name;
   for (char& c : name) {
     if (!isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -483,7 +441,7 @@ struct EnabledCase {
 
 void PrintTo(const EnabledCase& c, std::ostream* os) { *os << c.name; }
 
-class EnabledPluginTest : public testing::TestWithParam<EnabledCase> {};
+class EnabledPluginTest : public ::testing::TestWithParam<EnabledCase> {};
 
 TEST_P(EnabledPluginTest, ActsOnlyWhenEnabled) {
   const EnabledCase& c = GetParam();
@@ -562,7 +520,7 @@ constexpr EnabledCase kEnabledCases[] = {
              R"({"key":"e.com/c","operator":"Exists","effect":"NoSchedule"}]}})"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Plugins, EnabledPluginTest, testing::ValuesIn(kEnabledCases),
+INSTANTIATE_TEST_SUITE_P(Plugins, EnabledPluginTest, ::testing::ValuesIn(kEnabledCases),
                          [](const auto& info) { return std::string(info.param.plugin); });
 
 TEST(EnabledPluginTest, UpdateWithoutNewImagesKeepsPullPolicies) {
@@ -694,8 +652,8 @@ TEST(PluginChoiceTest, RejectsUnknownAndUnsupportedPlugins) {
                                      R"(disable-admission-plugins plugin "B" is unknown])");
   EXPECT_EQ(message({{"RuntimeClass", "Priority"}, {"Priority", "RuntimeClass"}}),
             "[Priority RuntimeClass] in enable-admission-plugins and disable-admission-plugins overlapped");
-  EXPECT_EQ(message({{"NodeRestriction"}, {}}),
-            R"(enable-admission-plugins plugin "NodeRestriction" is not supported by Holdfast)");
+  EXPECT_EQ(message({{"ImagePolicyWebhook"}, {}}),
+            R"(enable-admission-plugins plugin "ImagePolicyWebhook" is not supported by Holdfast)");
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ constexpr Kind kQuota[] = {{"apiserver.config.k8s.io/v1", "ResourceQuotaConfigur
 constexpr Kind kPodSecurityKinds[] = {{"pod-security.admission.config.k8s.io/v1", "PodSecurityConfiguration"},
                                       {"pod-security.admission.config.k8s.io/v1beta1", "PodSecurityConfiguration"},
                                       {"pod-security.admission.config.k8s.io/v1alpha1", "PodSecurityConfiguration"}};
+constexpr Kind kTolerations[] = {{"podtolerationrestriction.admission.k8s.io/v1alpha1", "Configuration"}};
+constexpr Kind kEventLimits[] = {{"eventratelimit.admission.k8s.io/v1alpha1", "Configuration"}};
 constexpr Kind kWebhook[] = {{"apiserver.config.k8s.io/v1", "WebhookAdmissionConfiguration"}};
 
 constexpr std::string_view kClassScopes[] = {"PriorityClass", "VolumeAttributesClass"};
@@ -52,7 +54,7 @@ Result<Unit> check_fields(const FieldErrors& errors) {
   return bad_request(listed(std::move(texts)));
 }
 
-// A document of one of the accepted kinds, with its strict decoding errors.
+// A document of one of the accepted kinds (without any: of no kind), with its strict decoding errors.
 class Reader {
  public:
   static Result<Reader> open(std::string text, std::span<const Kind> accepted) {
@@ -84,6 +86,7 @@ class Reader {
     reader.root_ = root;
     const std::string_view version = root.is_map() ? root.text_at("apiVersion") : "";
     const std::string_view kind = root.is_map() ? root.text_at("kind") : "";
+    if (accepted.empty()) return reader;
     const bool known = std::any_of(accepted.begin(), accepted.end(),
                                    [&](const Kind& one) { return one.api_version == version && one.kind == kind; });
     if (known) return reader;
@@ -228,6 +231,98 @@ Result<Unit> read_webhook(Reader& reader, std::string& kubeconfig) {
   return check_fields(errors);
 }
 
+// --- PodNodeSelector ---
+
+Result<Unit> read_node_selectors(Reader& reader, Configuration& into) {
+  StrictMap root = reader.root();
+  into.node_selectors = root.texts_by_name("podNodeSelectorPluginConfig");
+  root.finish();
+  return reader.check();
+}
+
+// --- PodTolerationRestriction ---
+
+std::vector<Toleration> read_tolerations(StrictMap& root, std::string_view list, FieldErrors& errors) {
+  constexpr std::string_view kOperators[] = {"Equal", "Exists", "Gt", "Lt"};
+  constexpr std::string_view kEffects[] = {"NoExecute", "NoSchedule", "PreferNoSchedule"};
+  std::vector<Toleration> tolerations;
+  const Path whole("podtolerationrestriction");
+  for (StrictMap& item : root.maps(list)) {
+    const Path at = whole.item(list, tolerations.size());
+    Toleration& one = tolerations.emplace_back();
+    one.key = item.text("key");
+    one.op = item.text("operator");
+    one.value = item.text("value");
+    one.effect = item.text("effect");
+    one.seconds = item.number("tolerationSeconds");
+    item.finish();
+    if (one.key.empty() && one.op != "Exists") {
+      errors.invalid(at.child("operator"), one.op,
+                     "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
+    }
+    if (!one.op.empty() && !is_one_of(kOperators, one.op))
+      errors.not_supported(at.child("operator"), one.op, kOperators);
+    if (one.op == "Exists" && !one.value.empty()) {
+      errors.invalid(at.child("operator"), one.op, "value must be empty when `operator` is 'Exists'");
+    }
+    if (!one.effect.empty() && !is_one_of(kEffects, one.effect)) {
+      errors.not_supported(at.child("effect"), one.effect, kEffects);
+    }
+    if (one.seconds && one.effect != "NoExecute") {
+      errors.invalid(at.child("effect"), one.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
+    }
+  }
+  return tolerations;
+}
+
+Result<Unit> read_pod_tolerations(Reader& reader, Configuration& into) {
+  StrictMap root = reader.root();
+  FieldErrors errors;
+  into.pod_tolerations.defaults = read_tolerations(root, "default", errors);
+  into.pod_tolerations.allowed = read_tolerations(root, "whitelist", errors);
+  root.finish();
+  if (Result<Unit> strict = reader.check(); !strict) return strict;
+  return check_fields(errors);
+}
+
+// --- EventRateLimit ---
+
+// Also bounds the memory of the buckets.
+constexpr int64_t kMostBuckets = 1 << 20;
+
+Result<Unit> read_event_limits(Reader& reader, Configuration& into) {
+  constexpr std::string_view kTypes[] = {"Server", "Namespace", "User", "SourceAndObject"};
+  StrictMap root = reader.root();
+  FieldErrors errors;
+  const Path limits("limits");
+  for (StrictMap& item : root.maps("limits")) {
+    const Path at = limits.index(into.event_limits.size());
+    EventLimit& limit = into.event_limits.emplace_back();
+    const std::string type = item.text("type");
+    const auto* known = std::find(std::begin(kTypes), std::end(kTypes), type);
+    if (known == std::end(kTypes)) {
+      errors.not_supported(at.child("type"), type, kTypes);
+    } else {
+      limit.per = static_cast<EventLimit::Per>(known - std::begin(kTypes));
+    }
+    limit.per_second = item.number("qps").value_or(0);
+    limit.burst = item.number("burst").value_or(0);
+    const int64_t size = item.number("cacheSize").value_or(0);
+    if (size > 0) limit.cache_size = size;
+    item.finish();
+    if (limit.burst <= 0) errors.invalid(at.child("burst"), limit.burst, "must be positive");
+    if (limit.per_second <= 0) errors.invalid(at.child("qps"), limit.per_second, "must be positive");
+    if (size < 0) errors.invalid(at.child("cacheSize"), size, "must not be negative");
+    if (size > kMostBuckets) {
+      errors.invalid(at.child("cacheSize"), size, "must not be more than " + std::to_string(kMostBuckets));
+    }
+  }
+  root.finish();
+  if (Result<Unit> strict = reader.check(); !strict) return strict;
+  if (into.event_limits.empty()) errors.required(limits, "must not be empty");
+  return check_fields(errors);
+}
+
 // --- Plugins ---
 
 struct Configurable {
@@ -238,6 +333,9 @@ struct Configurable {
 constexpr Configurable kConfigurable[] = {
     {"ResourceQuota", kQuota, read_quota},
     {"PodSecurity", kPodSecurityKinds, read_pod_security},
+    {"PodNodeSelector", {}, read_node_selectors},
+    {"PodTolerationRestriction", kTolerations, read_pod_tolerations},
+    {"EventRateLimit", kEventLimits, read_event_limits},
     {"MutatingAdmissionWebhook", kWebhook,
      [](Reader& reader, Configuration& into) { return read_webhook(reader, into.mutating_webhook_kubeconfig); }},
     {"ValidatingAdmissionWebhook", kWebhook,

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,12 +56,37 @@ struct LimitedResource {
 
 }  // namespace quota
 
+// --- PodTolerationRestriction ---
+
+// Like v1.Toleration.
+struct Toleration {
+  std::string key, op, value, effect;
+  std::optional<int64_t> seconds;
+  bool operator==(const Toleration&) const = default;
+};
+
+struct PodTolerationConfiguration {
+  std::vector<Toleration> defaults, allowed;  // For namespaces without such annotations.
+};
+
+// --- EventRateLimit ---
+
+struct EventLimit {
+  enum class Per : uint8_t { Server, Namespace, User, SourceAndObject } per = Per::Server;
+  int64_t per_second = 0, burst = 0;
+  int64_t cache_size = 4096;  // Namespaces, users or sources whose events are counted; the others start afresh.
+};
+
 // --- The whole configuration ---
 
 struct Configuration {
   std::vector<std::string> plugins;  // Plugins that are configured.
   PodSecurityConfiguration pod_security;
   std::vector<quota::LimitedResource> limited_resources;
+  // PodNodeSelector: node selectors by namespace, and the default one.
+  std::map<std::string, std::string, std::less<>> node_selectors;
+  PodTolerationConfiguration pod_tolerations;
+  std::vector<EventLimit> event_limits;
   // Paths of kubeconfigs with credentials for webhooks; empty to call webhooks anonymously.
   std::string mutating_webhook_kubeconfig, validating_webhook_kubeconfig;
 };

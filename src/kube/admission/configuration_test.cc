@@ -145,8 +145,29 @@ const Refused kRefused[] = {
     {"string instead of a list", with_plugins(" all"), ": strict decoding error: plugins must be a list of objects"},
     {"unknown plugin", with_plugins("- {name: PodSecurityy}"),
      ": plugins[0] \"PodSecurityy\": unknown admission plugin"},
-    {"unsupported plugin", with_plugins("- {name: EventRateLimit, path: limits.yaml}"),
-     ": plugins[0] \"EventRateLimit\": this plugin is not supported by Holdfast"},
+    {"unsupported plugin", with_plugins("- {name: ImagePolicyWebhook, path: images.yaml}"),
+     ": plugins[0] \"ImagePolicyWebhook\": this plugin is not supported by Holdfast"},
+    {"no limits of events",
+     with_plugins("- name: EventRateLimit\n  configuration:\n    apiVersion: eventratelimit.admission.k8s.io/v1alpha1\n"
+                  "    kind: Configuration\n"),
+     ": plugins[0] \"EventRateLimit\": configuration: limits: Required value: must not be empty"},
+    {"limits of events that limit nothing",
+     with_plugins("- name: EventRateLimit\n  configuration:\n    apiVersion: eventratelimit.admission.k8s.io/v1alpha1\n"
+                  "    kind: Configuration\n    limits: [{type: Pod, qps: 1, burst: 0}]\n"),
+     ": plugins[0] \"EventRateLimit\": configuration: [limits[0].type: Unsupported value: \"Pod\": supported values: "
+     "\"Server\", \"Namespace\", \"User\", \"SourceAndObject\", limits[0].burst: Invalid value: 0: must be positive]"},
+    {"node selectors that are not texts",
+     with_plugins("- name: PodNodeSelector\n  configuration: {podNodeSelectorPluginConfig: {dev: 5}}\n"),
+     ": plugins[0] \"PodNodeSelector\": configuration: strict decoding error: podNodeSelectorPluginConfig.dev must be "
+     "a "
+     "string"},
+    {"a toleration of everything without Exists",
+     with_plugins("- name: PodTolerationRestriction\n  configuration:\n"
+                  "    apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\n    kind: Configuration\n"
+                  "    whitelist: [{effect: NoSchedule}]\n"),
+     ": plugins[0] \"PodTolerationRestriction\": configuration: podtolerationrestriction.whitelist[0].operator: "
+     "Invalid "
+     "value: \"\": operator must be Exists when `key` is empty, which means \"match all values and all keys\""},
     {"plugin that takes no configuration", with_plugins("- {name: LimitRanger, path: limits.yaml}"),
      ": plugins[0] \"LimitRanger\": this plugin takes no configuration in Holdfast"},
     {"duplicate plugin", with_plugins("- {name: PodSecurity}\n- {name: PodSecurity}"),

@@ -18,7 +18,8 @@ extern const Plugin kNamespaceLifecycle, kLimitRanger, kServiceAccount, kTaintNo
     kPodTopologyLabels, kNodeDeclaredFeatureValidator, kPodResizeValidator;
 // Off by default.
 extern const Plugin kAlwaysAdmit, kAlwaysDeny, kAlwaysPullImages, kDenyServiceExternalIPs,
-    kLimitPodHardAntiAffinityTopology, kNamespaceExists, kNamespaceAutoProvision, kExtendedResourceToleration;
+    kLimitPodHardAntiAffinityTopology, kNamespaceExists, kNamespaceAutoProvision, kExtendedResourceToleration,
+    kNodeRestriction, kPodNodeSelector, kPodTolerationRestriction, kEventRateLimit, kOwnerReferences;
 
 // Rejects unknown plugins and plugins that this server does not support.
 Result<Unit> check_available(std::string_view plugin);

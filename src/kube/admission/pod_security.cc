@@ -101,7 +101,7 @@ struct Policy : PodSecurityPolicy {
 };
 
 Policy policy_of(const Attributes& attributes, const Value& space) {
-  const PodSecurityPolicy& defaults = attributes.pod_security->defaults;
+  const PodSecurityPolicy& defaults = attributes.configuration->pod_security.defaults;
   Policy policy{defaults, {}};
   const std::span<const Member> labels = space.members_at("metadata", "labels");
   if (std::ranges::none_of(labels, [](const Member& label) { return label.key.starts_with(kPrefix); })) return policy;
@@ -182,7 +182,7 @@ bool equivalent(const PodSecurityPolicy& a, const PodSecurityPolicy& b) {
 
 // Warns about labels on an exempt namespace, which have no effect.
 void warn_about_exemption(Attributes& attributes, const Value& space, const Policy& policy) {
-  if (equivalent(policy, {}) || equivalent(policy, attributes.pod_security->defaults)) return;
+  if (equivalent(policy, {}) || equivalent(policy, attributes.configuration->pod_security.defaults)) return;
   std::string asked;
   const auto add = [&](const std::string& mode, const LevelVersion& level) {
     const std::string label = std::string(kPrefix) + mode, version_label = label + "-version";
@@ -239,7 +239,7 @@ bool makes_pods(const types::Resource& resource) {
 // `enforced` is true for pods. `significant` is false for updates of a pod that cannot introduce violations.
 Result<Unit> check_pod(Attributes& attributes, const Value& metadata_holder, const Value& spec, bool enforced,
                        bool significant, const Value& object) {
-  const PodSecurityConfiguration& configuration = *attributes.pod_security;
+  const PodSecurityConfiguration& configuration = attributes.configuration->pod_security;
   if (is_exempt(configuration.exempt_namespaces, attributes.ns)) return exempt(attributes, "namespace");
   if (is_exempt(configuration.exempt_users, attributes.user)) return exempt(attributes, "user");
   const std::optional<Value> space = attributes.lookup.get(attributes.arena, "", "namespaces", "", attributes.ns);
@@ -302,7 +302,8 @@ void warn_about_pods(Attributes& attributes, std::string_view name, const LevelV
   for (const Value& pod : attributes.lookup.list(attributes.arena, "", "pods", name)) {
     const Value* spec = pod.find("spec");
     if (spec == nullptr) continue;
-    if (is_exempt(attributes.pod_security->exempt_runtime_classes, spec->text_at("runtimeClassName"))) continue;
+    if (is_exempt(attributes.configuration->pod_security.exempt_runtime_classes, spec->text_at("runtimeClassName")))
+      continue;
     const std::vector<Violation> found = violations(enforce, pod.find("metadata"), *spec);
     if (found.empty()) continue;
     Count& count = by_reason[reasons(found)];
@@ -326,7 +327,7 @@ void warn_about_pods(Attributes& attributes, std::string_view name, const LevelV
 Result<Unit> check_namespace(Attributes& attributes, const Value& space) {
   const Policy policy = policy_of(attributes, space);
   const std::string_view name = space.text_at("metadata", "name");
-  const bool exempt = is_exempt(attributes.pod_security->exempt_namespaces, name);
+  const bool exempt = is_exempt(attributes.configuration->pod_security.exempt_namespaces, name);
   if (attributes.old == nullptr) {
     if (!policy.errors.empty()) return invalid(GroupKind{"", "Namespace"}, name, policy.errors);
     if (exempt) warn_about_exemption(attributes, space, policy);

@@ -49,6 +49,32 @@ std::vector<std::string> StrictMap::texts(std::string_view name) {
   return all;
 }
 
+std::optional<int64_t> StrictMap::number(std::string_view name) {
+  const Value* found = any(name);
+  if (found == nullptr) return std::nullopt;
+  if (found->is_int()) return found->as_int();
+  complain(path_of(name), "an integer");
+  return std::nullopt;
+}
+
+std::map<std::string, std::string, std::less<>> StrictMap::texts_by_name(std::string_view name) {
+  std::map<std::string, std::string, std::less<>> all;
+  const Value* found = any(name);
+  if (found == nullptr) return all;
+  if (!found->is_map()) {
+    complain(path_of(name), "an object");
+    return all;
+  }
+  for (const Member& member : found->members()) {
+    if (member.value.is_string()) {
+      all.insert_or_assign(std::string(member.key), std::string(member.value.as_string()));
+    } else {
+      complain(path_of(name) + "." + std::string(member.key), "a string");
+    }
+  }
+  return all;
+}
+
 StrictMap StrictMap::map(std::string_view name) {
   const Value* found = any(name);
   return {found == nullptr ? Value::null() : *found, path_of(name), *problems_};

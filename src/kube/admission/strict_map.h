@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,6 +21,9 @@ class StrictMap {
 
   std::string text(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
+  std::optional<int64_t> number(std::string_view name);
+  // A map from any names to strings.
+  std::map<std::string, std::string, std::less<>> texts_by_name(std::string_view name);
   StrictMap map(std::string_view name);
   std::vector<StrictMap> maps(std::string_view name);
   const Value* any(std::string_view name);  // Null if absent.

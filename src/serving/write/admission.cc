@@ -220,12 +220,21 @@ Task<Result<Unit>> Admission::validate_object(call::Call& call, AdmissionOperati
 Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOperation operation,
                                                  const request::WriteOptions& options, Value object, Value old,
                                                  bool validates) {
-  if (!is_shown(call, operation)) co_return object;
+  const admission::Operation for_plugins = plugin_operation(operation);
+  const bool shown = is_shown(call, operation);
+  if (!shown && !plugins_.handles(*call.served->resource, call.info.subresource, for_plugins)) co_return object;
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
   if (!known) co_return known.take_error();
+  const Value* before = old.is_null() ? nullptr : &old;
   Reinvocation reinvocation;
   for (const bool again : {false, true}) {
     reinvocation.again = again;
+    Draft draft(call.arena, object);
+    Result<Unit> admitted =
+        admit_by_plugins(call, plugins_, authorizer_, for_plugins, draft.root(), before, options.dry_run, *known);
+    if (!admitted) co_return admitted.take_error();
+    object = draft.value();
+    if (!shown) break;
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
     request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
@@ -236,6 +245,10 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
     if (!reinvocation.wanted) break;
   }
   if (validates) {
+    Result<Unit> valid =
+        validate_by_plugins(call, plugins_, authorizer_, for_plugins, object, before, options.dry_run, *known);
+    if (!valid) co_return valid.take_error();
+    if (!shown) co_return object;
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);
     request.options = write_options_value(call, operation, options, options.field_manager);
     request.object = object;
@@ -249,14 +262,16 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
 Task<Result<Unit>> Admission::admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run) {
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, AdmissionOperation::Delete, Value::null());
   if (!known) co_return known.take_error();
-  Draft nothing(call.arena, Value::null());
-  Result<Unit> admitted = admit_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, nothing.root(),
-                                           &live.object, dry_run, *known);
-  if (!admitted) co_return admitted.take_error();
-  Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, Value::null(),
-                                              &live.object, dry_run, *known);
-  if (!accepted) co_return accepted.take_error();
-  // For an eviction, webhooks have already seen the Eviction.
+  // For an eviction, plugins and webhooks have already seen the Eviction.
+  if (call.info.subresource.empty()) {
+    Draft nothing(call.arena, Value::null());
+    Result<Unit> admitted = admit_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete, nothing.root(),
+                                             &live.object, dry_run, *known);
+    if (!admitted) co_return admitted.take_error();
+    Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, admission::Operation::Delete,
+                                                Value::null(), &live.object, dry_run, *known);
+    if (!accepted) co_return accepted.take_error();
+  }
   if (!is_shown(call, AdmissionOperation::Delete) || !call.info.subresource.empty()) {
     co_return co_await quotas_.charge(call, AdmissionOperation::Delete, Value::null(), &live.object, dry_run);
   }

@@ -58,9 +58,23 @@ class Objects final : public admission::Lookup {
     return objects;
   }
 
-  bool authorized(std::string_view verb, std::string_view group, std::string_view resource,
-                  std::string_view name) const override {
-    return authorizer_.allows({call_.user.get(), verb, {.group = group, .resource = resource, .name = name}});
+  std::optional<std::string> denied(const admission::Permission& wanted) const override {
+    auth::Decision decision = authorizer_.authorize({call_.user.get(),
+                                                     wanted.verb,
+                                                     {.group = wanted.group,
+                                                      .resource = wanted.resource,
+                                                      .subresource = wanted.subresource,
+                                                      .ns = wanted.ns,
+                                                      .name = wanted.name}});
+    if (decision.allowed()) return std::nullopt;
+    return std::move(decision.reason);
+  }
+
+  std::vector<admission::KindResource> resources_of(std::string_view group, std::string_view version,
+                                                    std::string_view kind) const override {
+    const resource::Served* served = call_.registry->find_kind(group, version, kind);
+    if (served == nullptr) return {};
+    return {{std::string(served->resource->plural), served->resource->namespaced}};
   }
 
   // Set if an object that a plugin looked up cannot be decoded: the plugin cannot decide without it.
@@ -112,6 +126,14 @@ Task<Result<cache::EntryRef>> find_entry(call::Call& call, resource::Storage& st
   co_return std::move(latest->entry);
 }
 
+// The name of the object for the plugins: a TokenRequest is about the account in the path, and deletecollection about
+// one object after the other.
+std::string_view name_of(const call::Call& call, const Value& object, const Value* old) {
+  if (!call.info.name.empty()) return call.info.name;
+  if (object.is_map()) return object.text_at("metadata", "name");
+  return old == nullptr ? std::string_view() : old->text_at("metadata", "name");
+}
+
 // Runs the mutating or validating half of the chain.
 template <class Run>
 Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const auth::Authorizer& authorizer,
@@ -127,6 +149,7 @@ Result<Unit> run_plugins(call::Call& call, const admission::Chain& chain, const 
                                    .ns = call.ns(),
                                    .name = name,
                                    .user = call.user == nullptr ? std::string_view() : call.user->name,
+                                   .node = call.user == nullptr ? std::nullopt : auth::node_of(*call.user),
                                    .old = old,
                                    .dry_run = dry_run,
                                    .arena = call.arena,
@@ -211,7 +234,7 @@ Task<Result<Unit>> provide_namespace(call::Call& call, const admission::Chain& p
 Result<Unit> admit_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,
                               admission::Operation operation, Draft::Node object, const Value* old, bool dry_run,
                               const KnownObjects& known) {
-  const std::string name(object.value().is_map() ? object.value().text_at("metadata", "name") : call.info.name);
+  const std::string name(name_of(call, object.value(), old));
   return run_plugins(call, plugins, authorizer, operation, name, old, dry_run, known,
                      [&](const admission::Chain& chain, admission::Attributes& attributes) {
                        return chain.admit(attributes, object);
@@ -221,7 +244,7 @@ Result<Unit> admit_by_plugins(call::Call& call, const admission::Chain& plugins,
 Result<Unit> validate_by_plugins(call::Call& call, const admission::Chain& plugins, const auth::Authorizer& authorizer,
                                  admission::Operation operation, const Value& object, const Value* old, bool dry_run,
                                  const KnownObjects& known) {
-  const std::string name(object.is_map() ? object.text_at("metadata", "name") : call.info.name);
+  const std::string name(name_of(call, object, old));
   return run_plugins(call, plugins, authorizer, operation, name, old, dry_run, known,
                      [&](const admission::Chain& chain, admission::Attributes& attributes) {
                        return chain.validate(attributes, object);
