@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace holdfast::ownership {
@@ -40,6 +41,14 @@ bool run_with_large_stack(const std::function<void()>& work) {
   if (started) pthread_join(thread, nullptr);
   if (shared.failure) std::rethrow_exception(shared.failure);
   return started;
+}
+
+bool run_with_stack_for(std::initializer_list<const Value*> objects, const std::function<void()>& work) {
+  const bool deep =
+      std::any_of(objects.begin(), objects.end(), [](const Value* v) { return v != nullptr && is_deep(*v); });
+  if (deep) return run_with_large_stack(work);
+  work();
+  return true;
 }
 
 }  // namespace holdfast::ownership

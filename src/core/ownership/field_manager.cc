@@ -365,41 +365,32 @@ namespace {
 
 constexpr std::string_view kTooDeep = "the object is nested too deeply";
 
-// Runs `work` on this thread, or with a larger stack if one of the objects is deep. False if that stack could not be
-// allocated.
-bool run(std::initializer_list<const Value*> objects, const std::function<void()>& work) {
-  const bool deep =
-      std::any_of(objects.begin(), objects.end(), [](const Value* v) { return v != nullptr && is_deep(*v); });
-  if (deep) return run_with_large_stack(work);
-  work();
-  return true;
-}
-
 }  // namespace
 
 UpdateResult FieldManager::update(Arena& arena, const UpdateRequest& request) const {
   UpdateResult out;
   out.object = request.object;
-  if (!run({request.live, &request.object}, [&] { out = state_->update(arena, request); })) out.problem = kTooDeep;
+  if (!run_with_stack_for({request.live, &request.object}, [&] { out = state_->update(arena, request); }))
+    out.problem = kTooDeep;
   return out;
 }
 
 Result<ApplyResult> FieldManager::apply(Arena& arena, const ApplyRequest& request) const {
   Result<ApplyResult> out = unknown_error(std::string(kTooDeep));
-  run({request.live, &request.config}, [&] { out = state_->apply(arena, request); });
+  run_with_stack_for({request.live, &request.config}, [&] { out = state_->apply(arena, request); });
   return out;
 }
 
 Result<Value> FieldManager::apply_unowned(Arena& arena, const Value& object, const Value& config) const {
   Result<Value> out = unknown_error(std::string(kTooDeep));
-  run({&object, &config}, [&] { out = state_->apply_unowned(arena, object, config); });
+  run_with_stack_for({&object, &config}, [&] { out = state_->apply_unowned(arena, object, config); });
   return out;
 }
 
 Result<Value> FieldManager::extract(Arena& arena, const Value& object, const Managed& managed, std::string_view manager,
                                     std::string_view subresource, Markers markers) const {
   Result<Value> out = unknown_error(std::string(kTooDeep));
-  run({&object}, [&] { out = state_->extract(arena, object, managed, manager, subresource, markers); });
+  run_with_stack_for({&object}, [&] { out = state_->extract(arena, object, managed, manager, subresource, markers); });
   return out;
 }
 
