@@ -101,7 +101,7 @@ class Served(unittest.TestCase):
 
     def test_documents_are_smaller_than_those_of_kubernetes(self):
         for path in self.server.json("GET", "/openapi/v3")["paths"]:
-            if re.fullmatch(r"apis?(/.*)?/v\d+", path):
+            if re.fullmatch(r"apis?(/.*)?/v\d+", path) and not path.startswith("apis/ownership.holdfast.dev/"):  # Kubernetes has no such group.
                 with self.subTest(path):
                     self.assertLess(len(self.server.request("GET", "/openapi/v3/" + path)[2]), KUBERNETES[path])
         self.assertLess(len(self.server.request("GET", "/openapi/v2")[2]), KUBERNETES["/openapi/v2"])

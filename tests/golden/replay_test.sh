@@ -14,6 +14,8 @@ groups=system:masters
 [ "$1" != --as-user ] || { groups=testers; shift; }
 gates=()
 [ "$1" != --gates ] || { gates=(--feature-gates "$2"); shift 2; }
+# Kubernetes has no such group.
+gates+=(--feature-gates OwnershipAPI=false)
 holdfast=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)

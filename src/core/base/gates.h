@@ -28,6 +28,7 @@ enum class Gate : uint8_t {
   APIServerIdentity,
   AllowUnsafeMalformedObjectDeletion,
   CBORServingAndStorage,
+  OwnershipAPI,
   kCount,
 };
 

@@ -14,6 +14,8 @@ constexpr std::string_view kFlowConsumer = "api-priority-and-fairness-config-con
 constexpr std::string_view kCidrController = "kubernetes-service-cidr-controller";
 constexpr std::string_view kRbacGroup = "rbac.authorization.k8s.io";
 constexpr std::string_view kFlowGroup = "flowcontrol.apiserver.k8s.io";
+// Everyone may ask: what is asked about needs rights of its own.
+constexpr std::string_view kOwnershipRole = "holdfast:ownership-user";
 
 struct Subject {
   std::string_view kind, name, ns = {};
@@ -332,6 +334,9 @@ class Maker {
     }
     for (const RoleRow& row : controller_roles())
       role("clusterroles", "system:controller:" + std::string(row.name), "", row.rules);
+    if (options_.ownership_api) {
+      role("clusterroles", kOwnershipRole, "", "ownership.holdfast.dev/ownershipreviews:c");
+    }
   }
 
   void binding(std::string_view plural, std::string_view name, std::string_view ns, std::string_view role_kind,
@@ -373,6 +378,10 @@ class Maker {
     for (const RoleRow& row : controller_roles()) {
       const std::string name = "system:controller:" + std::string(row.name);
       binding("clusterrolebindings", name, "", "ClusterRole", name, {{"ServiceAccount", row.name, "kube-system"}});
+    }
+    if (options_.ownership_api) {
+      binding("clusterrolebindings", kOwnershipRole, "", "ClusterRole", kOwnershipRole,
+              {{"Group", "system:authenticated"}});
     }
   }
 

@@ -26,6 +26,7 @@ struct Options {
   std::string request_header_ca_pem;  // If empty, that ConfigMap has no requestheader-* members.
   std::vector<std::string> request_header_allowed_names;
   discovery::RuntimeConfig runtime_config;  // Decides which group versions have an APIService.
+  bool ownership_api = false;               // Create the role for ownership.holdfast.dev.
 };
 
 // Label of the APIServices that the server manages.

@@ -46,5 +46,20 @@ TEST(BootstrapTest, CreatesAsManyObjectsOfEachKindAsKubernetes) {
   EXPECT_EQ(counts, want);
 }
 
+TEST(BootstrapTest, TheOwnershipApiAddsARoleForEveryone) {
+  Arena arena;
+  Options options;
+  options.ownership_api = true;
+  std::vector<std::string> added;
+  for (const Step& step : steps(arena, options, {1767323045, 0})) {
+    if (step.object.text_at("metadata", "name") != "holdfast:ownership-user") continue;
+    added.push_back(codec::encode_json(*step.object.find(added.empty() ? "rules" : "subjects")));
+  }
+  EXPECT_EQ(added,
+            (std::vector<std::string>{
+                R"([{"verbs":["create"],"apiGroups":["ownership.holdfast.dev"],"resources":["ownershipreviews"]}])",
+                R"([{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}])"}));
+}
+
 }  // namespace
 }  // namespace holdfast::bootstrap

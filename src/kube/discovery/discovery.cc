@@ -41,6 +41,8 @@ bool is_builtin_version(std::string_view group, std::string_view version) {
   });
 }
 
+constexpr std::string_view kOwnershipGroup = "ownership.holdfast.dev";
+
 // Built-in groups keep the catalog's order; custom ones follow by name, with versions by priority. Custom versions of a
 // built-in group have a higher priority than its own.
 std::vector<Group> collect(Resources resources) {
@@ -309,6 +311,10 @@ std::string aggregated_etag(const Value& document) {
   std::array<unsigned char, SHA512_DIGEST_LENGTH> digest;
   SHA512(reinterpret_cast<const unsigned char*>(json.data()), json.size(), digest.data());
   return '"' + to_upper(to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()})) + '"';
+}
+
+bool exists(const types::Resource& resource, const Gates& gates) {
+  return resource.group != kOwnershipGroup || gates.on(Gate::OwnershipAPI);
 }
 
 std::string storage_version_hash(const types::Resource& resource) {

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/gates.h"
 #include "types/types.h"
 #include "value/value.h"
 
@@ -40,6 +41,9 @@ std::string storage_version_hash(const types::Resource& resource);
 
 // Whether version `a` comes before `b`: v2 > v1 > v2beta1 > v1beta2 > v1alpha1, then others by name.
 bool version_precedes(std::string_view a, std::string_view b);
+
+// False for a resource of Holdfast that Kubernetes does not have, while its gate is off.
+bool exists(const types::Resource& resource, const Gates& gates);
 
 // Whether the version has the form v1: neither alpha nor beta.
 bool is_stable(std::string_view version);

@@ -29,7 +29,7 @@ using OpenApiTest = Fixture;
 
 TEST_F(OpenApiTest, IndexListsGroupsVersionsAndFixedDocuments) {
   const auto paths = v3_paths(source());
-  EXPECT_EQ(paths.size(), 48u);
+  EXPECT_EQ(paths.size(), 50u);
   EXPECT_EQ(paths.front(), ".well-known/openid-configuration");
   EXPECT_EQ(paths.back(), "version");
   for (const std::string& path : paths) EXPECT_FALSE(v3_document(source(), path).empty()) << path;

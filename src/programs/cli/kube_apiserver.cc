@@ -56,7 +56,7 @@ int run_kube_apiserver(const std::vector<std::string>& given) {
   }
   // Gates that are on in `serve` and off in kube-apiserver; --feature-gates can still turn them on.
   std::vector<std::string> arguments{
-      "--feature-gates=AllowUnsafeMalformedObjectDeletion=false,CBORServingAndStorage=false"};
+      "--feature-gates=AllowUnsafeMalformedObjectDeletion=false,CBORServingAndStorage=false,OwnershipAPI=false"};
   std::string cert_dir = "/var/run/kubernetes";
   for (std::string& argument : *flags) {
     constexpr std::string_view kGates = "--feature-gates=", kServers = "--etcd-servers=", kCerts = "--cert-dir=";

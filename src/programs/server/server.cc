@@ -962,7 +962,8 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .client_ca_pem = client_ca_pem,
                            .request_header_ca_pem = proxy_ca_pem,
                            .request_header_allowed_names = proxy_names,
-                           .runtime_config = options.runtime_config};
+                           .runtime_config = options.runtime_config,
+                           .ownership_api = options.gates.on(Gate::OwnershipAPI)};
   bootstrap_objects =
       std::make_unique<BootstrapObjects>(*api, *store, *loops, std::move(first), options.etcd_servers.empty());
   push_closing("bootstrap objects", bootstrap_objects);

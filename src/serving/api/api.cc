@@ -162,6 +162,7 @@ void add_managers(std::vector<resource::Served>& served, const Gates& gates) {
 Builtin make_builtin(const Dependencies& deps, const Options& options) {
   Builtin builtin;
   for (const types::Resource& resource : types::builtin_resources()) {
+    if (!discovery::exists(resource, options.settings.gates)) continue;
     const bool enabled = options.runtime_config.serves(resource);
     if (!enabled && !discovery::is_stable(resource.version)) continue;
     resource::Served entry;
@@ -297,7 +298,8 @@ Api::State::State(Api& api, const Dependencies& dependencies, Options chosen)
             .openapi = openapi,
             .authorizers = authorizers,
             .token_issuer = deps.token_issuer,
-            .review_token = deps.review_token} {}
+            .review_token = deps.review_token,
+            .own = own} {}
 
 void Api::State::tick() {
   if (closing.load(std::memory_order_acquire)) return;

@@ -1,4 +1,5 @@
 // Resources that are evaluated but not stored: access reviews, token reviews, self subject reviews and rules reviews.
+// Reviews of ownership are evaluated in ownership_reviews.cc.
 #include <algorithm>
 
 #include "base/api_error.h"
@@ -7,6 +8,7 @@
 #include "codec/codec.h"
 #include "request/selectors.h"
 #include "resource/managed.h"
+#include "verbs/ownership_reviews.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 #include "write/write.h"
@@ -251,6 +253,7 @@ Result<Unit> validate_review(call::Call& call, const Value& review, const Value&
     if (spec.text_at("token").empty()) return bad_request("token is required for TokenReview in authentication");
     return Unit{};
   }
+  if (is_ownership_review(*call.served->resource)) return validate_ownership_review(spec);
   if (kind.ends_with("SubjectAccessReview")) return validate_access_review(call, review, spec, managed);
   return method_not_supported(call.group_resource(), "create");
 }
@@ -391,8 +394,9 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
     co_return respond_tree(call, 201, fresh(call, review, Value::empty_map(), Value::empty_map(), status),
                            *resource.type);
   }
-  const Value status =
-      kind == "TokenReview" ? co_await token_status(call, parts, spec) : access_status(call, parts, spec);
+  const Value status = kind == "TokenReview"           ? co_await token_status(call, parts, spec)
+                       : is_ownership_review(resource) ? co_await ownership_review_status(call, parts, spec)
+                                                       : access_status(call, parts, spec);
   respond_unstored(call, with_member(call.arena, review, "status", status), mutated->managed, *resource.type);
 }
 

@@ -2,8 +2,8 @@
 // own.
 //
 //   get.cc list.cc watch.cc   create.cc update.cc patch.cc (with apply.cc) delete.cc
-//   scale.cc eviction.cc pod_subresources.cc pod_log.cc connect.cc token_request.cc reviews.cc component_statuses.cc
-//   discovery.cc openapi_endpoint.cc
+//   scale.cc eviction.cc pod_subresources.cc pod_log.cc connect.cc token_request.cc reviews.cc ownership_reviews.cc
+//   component_statuses.cc discovery.cc openapi_endpoint.cc
 //
 // serve() dispatches to the verb's function and passes it the Parts it needs. Every function sends a response in all
 // cases.
@@ -22,6 +22,7 @@
 #include "call/call.h"
 #include "custom/custom.h"
 #include "nodes/nodes.h"
+#include "own_calls/own_calls.h"
 #include "signer/signer.h"
 #include "tokens/tokens.h"
 #include "verbs/openapi_endpoint.h"
@@ -58,6 +59,7 @@ struct Parts {
   const access::Authorizers& authorizers;
   const TokenIssuer* token_issuer;  // Null disables serviceaccounts/token.
   TokenReviewer review_token;
+  own_calls::Handler own;  // Serves a request on behalf of a user, without authorizing it.
 };
 
 // Handles a request for a path below /api or /apis, or for /openapi.
