@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""ownership_api_test.py HOLDFAST: the group ownership.holdfast.dev. Reviews of what writes would do to owners of fields."""
-import json, sys
+"""ownership_api_test.py HOLDFAST: the group ownership.holdfast.dev. Reviews of what writes would do to owners of
+fields; transfers and releases of fields. With the stories in tests/scenario/ownership_api."""
+import json, pathlib, sys
+
+import yaml
 
 from serve import Server, check, finish, run_parts, wait_until
 from widgets import APPLY, MERGE, UNSET, define, owns, widget
@@ -193,6 +196,235 @@ def nothing_is_shown_to_those_who_may_not_see_it(server):
     check(code == 403, "reviews are for authenticated users")
 
 
+# --- Transfers and releases ---
+
+TRANSFERS, RELEASES = GROUP + "/v1/ownershiptransfers", GROUP + "/v1/ownershipreleases"
+
+
+def target(kind, name=None, api_version="v1", **more):
+    return {"apiVersion": api_version, "kind": kind, "namespace": "default", **({"name": name} if name else {}), **more}
+
+
+def move(server, *targets, manager, to=None, want=201, query="", headers=None, **spec):
+    body = {"apiVersion": "ownership.holdfast.dev/v1", "kind": "OwnershipTransfer" if to else "OwnershipRelease",
+            "spec": {"targets": list(targets), "from": manager if isinstance(manager, dict) else {"manager": manager}, **spec}}
+    if to:
+        body["spec"]["to"] = to if isinstance(to, dict) else {"manager": to}
+    return server.json("POST", (TRANSFERS if to else RELEASES) + query, body, want=want, headers=headers)
+
+
+def the_autoscaler_gets_the_replicas(server):
+    stored = apply(server, DEPLOYMENTS, deployment("scaled", replicas=3), "git")
+    web = target("Deployment", "scaled", "apps/v1")
+    dry = move(server, web, manager="git", to="hpa", paths=[".spec.replicas"], query="?dryRun=All")
+    check(dry["status"]["results"][0]["paths"] == [".spec.replicas"], "a dry run says what moves", dry)
+    check(server.json("GET", DEPLOYMENTS + "/scaled") == stored, "a dry run writes nothing")
+    done = move(server, web, manager="git", to="hpa", paths=[".spec.replicas"])["status"]["results"][0]
+    after = server.json("GET", DEPLOYMENTS + "/scaled")
+    check(done == {"target": web, "outcome": "Changed", "uid": after["metadata"]["uid"], "resourceVersion": after["metadata"]["resourceVersion"], "paths": [".spec.replicas"]}, "the result", done)
+    check(after["spec"] == stored["spec"] and after["metadata"]["generation"] == stored["metadata"]["generation"], "no value has moved")
+    check(owns(after, "hpa", "spec", "replicas") and not owns(after, "git", "spec", "replicas") and owns(after, "git", "spec", "selector"), "the owner has", after["metadata"]["managedFields"])
+    without = deployment("scaled")
+    check(apply(server, DEPLOYMENTS, without, "git")["spec"]["replicas"] == 3, "git may leave the field out now")
+    refused = apply(server, DEPLOYMENTS, deployment("scaled", replicas=5), "git", want=409)
+    check('"hpa"' in refused["message"], "and gets a conflict if it does not")
+    again = move(server, web, manager="git", to="hpa", paths=[".spec.replicas"])["status"]["results"][0]
+    check(again["outcome"] == "Unchanged" and again["resourceVersion"] == server.json("GET", DEPLOYMENTS + "/scaled")["metadata"]["resourceVersion"], "again, nothing is written", again)
+    move(server, web, manager="hpa", to="git")
+    back = apply(server, DEPLOYMENTS, deployment("scaled", replicas=4), "git")
+    check(back["spec"]["replicas"] == 4 and len(back["metadata"]["managedFields"]) == 1, "and back", back["metadata"]["managedFields"])
+
+
+def operations_and_subresources(server):
+    apply(server, DEPLOYMENTS, deployment("kinds", replicas=3), "git")
+    web = target("Deployment", "kinds", "apps/v1")
+    move(server, web, manager="git", to={"manager": "controller", "operation": "Update", "subresource": "scale"}, paths=[".spec.replicas"])
+    after = server.json("GET", DEPLOYMENTS + "/kinds")
+    check(owns(after, "controller", "spec", "replicas", operation="Update", subresource="scale"), "another operation and subresource", after["metadata"]["managedFields"])
+    server.json("PATCH", DEPLOYMENTS + "/kinds/scale?fieldManager=controller", {"spec": {"replicas": 7}}, content_type=MERGE, want=200)
+    after = server.json("GET", DEPLOYMENTS + "/kinds")
+    check(len(after["metadata"]["managedFields"]) == 2, "the scale of that manager is the same entry", after["metadata"]["managedFields"])
+    none = move(server, web, manager={"manager": "controller", "subresource": ""}, to="x")["status"]["results"][0]
+    check(none["outcome"] == "Unchanged", "only what it owns through the object itself")
+    none = move(server, web, manager={"manager": "controller", "operation": "Apply"}, to="x")["status"]["results"][0]
+    check(none["outcome"] == "Unchanged", "only what it applies")
+    server.json("PATCH", DEPLOYMENTS + "/kinds?fieldManager=both", {"spec": {"minReadySeconds": 1}}, content_type=MERGE, want=200)
+    apply(server, DEPLOYMENTS, deployment("kinds", revisionHistoryLimit=3), "both", "&force=true")
+    move(server, web, manager="both", to={"manager": "both", "operation": "Apply"}, paths=[".spec"])
+    after = server.json("GET", DEPLOYMENTS + "/kinds")
+    check(owns(after, "both", "spec", "minReadySeconds") and owns(after, "both", "spec", "revisionHistoryLimit") and not owns(after, "both", "spec", "minReadySeconds", operation="Update"),
+          "client-side to server-side: one entry", after["metadata"]["managedFields"])
+
+
+def items_and_wildcards(server):
+    two = deployment("items")
+    two["spec"]["template"]["spec"]["containers"].append({"name": "side", "image": "s:1"})
+    apply(server, DEPLOYMENTS, two, "git")
+    web = target("Deployment", "items", "apps/v1")
+    done = move(server, web, manager="git", to="images", paths=[".spec.template.spec.containers[*].image"])["status"]["results"][0]
+    check(done["paths"] == ['.spec.template.spec.containers[name="side"].image', '.spec.template.spec.containers[name="web"].image'], "every item", done)
+    done = move(server, web, manager="git", paths=['.spec.template.spec.containers[name="side"]'])["status"]["results"][0]
+    check(done["outcome"] == "Changed" and done["paths"] == ['.spec.template.spec.containers[name="side"].name'], "one item is released", done)
+    after = server.json("GET", DEPLOYMENTS + "/items")
+    check(len(after["spec"]["template"]["spec"]["containers"]) == 2, "and stays")
+
+
+def many_objects(server):
+    for name, label in (("s1", "x"), ("s2", "x"), ("s3", "y")):
+        one = config_map(name, a="1")
+        one["metadata"]["labels"] = {"set": label}
+        apply(server, MAPS, one, "old")
+    results = move(server, target("ConfigMap", selector="set=x"), manager="old", to="new", paths=[".data"])["status"]["results"]
+    check([r["target"]["name"] for r in results] == ["s1", "s2"] and all(r["outcome"] == "Changed" for r in results), "a selector", results)
+    results = move(server, target("ConfigMap"), manager="old", to="new")["status"]["results"]
+    check([r["target"]["name"] for r in results] == ["s1", "s2", "s3"], "a kind: only objects with such fields", results)
+    apply(server, DEPLOYMENTS, deployment("in-namespace"), "new")
+    results = move(server, {"namespace": "default"}, manager="new", to="newest")["status"]["results"]
+    check({r["target"]["kind"] for r in results} == {"ConfigMap", "Deployment"} and len(results) == 4, "a namespace", results)
+    check("status" in move(server, {"namespace": "default"}, manager="new", to="newest"), "nothing left")
+    results = move(server, target("ConfigMap", "s1"), target("ConfigMap", "not-there"), manager="newest", to="new")["status"]["results"]
+    check([r["outcome"] for r in results] == ["Changed", "Refused"] and results[1]["error"]["code"] == 404, "each object on its own", results)
+
+
+def preconditions_of_a_transfer(server):
+    stored = apply(server, MAPS, config_map("conditions", a="1"), "old")["metadata"]
+    for precondition, code in (({"uid": "other"}, 409), ({"resourceVersion": "1"}, 409), ({"uid": stored["uid"], "resourceVersion": stored["resourceVersion"]}, 201)):
+        answer = move(server, target("ConfigMap", "conditions", preconditions=precondition), manager="old", to="new", want=code)
+        check(code == 201 or answer["reason"] == "Conflict", f"precondition {precondition}", answer)
+    move(server, target("ConfigMap", "not-there"), manager="old", to="new", want=404)
+
+
+def malformed_transfers(server):
+    for spec, field in (({"targets": []}, "spec.targets"), ({"targets": [{}]}, "spec.targets[0].kind"), ({"targets": [{"kind": "Pod", "name": "x"}]}, "spec.targets[0].apiVersion"),
+                        ({"targets": [target("Pod", "x", selector="a=b")]}, "spec.targets[0].selector"), ({"targets": [target("Pod", selector="=")]}, "spec.targets[0].selector"),
+                        ({"targets": [target("Pod", preconditions={"uid": "x"})]}, "spec.targets[0].preconditions"), ({"from": {}}, "spec.from.manager"),
+                        ({"to": {"manager": "x", "operation": "Steal"}}, "spec.to.operation"), ({"to": {}}, "spec.to.manager"), ({"paths": ["spec"]}, "spec.paths[0]")):
+        body = {"targets": [target("Pod", "x")], "from": {"manager": "a"}, "to": {"manager": "b"}, **spec}
+        answer = server.json("POST", TRANSFERS, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "OwnershipTransfer", "spec": body}, want=422)
+        check([cause["field"] for cause in answer["details"]["causes"]] == [field], f"{field} is checked", answer)
+    apply(server, MAPS, config_map("bad-name", a="1"), "old")
+    move(server, target("ConfigMap", "bad-name"), manager="old", to="x" * 200, want=422)
+    move(server, {"apiVersion": "v1", "kind": "Nothing", "name": "x"}, manager="a", to="b", want=400)
+
+
+def a_transfer_needs_its_right(server):
+    apply(server, MAPS, config_map("guarded", a="1"), "old")
+    allow(server, "edits-only", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "update", "patch"]}], "edits-only")
+    allow(server, "transfers", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "transfer"]}], "transfers")
+    one = target("ConfigMap", "guarded")
+    wait_until("the role", lambda: server.request("GET", MAPS, headers=user("edits-only"))[0] == 200)
+    for what in (one, target("ConfigMap")):
+        answer = move(server, what, manager="old", to="new", want=403, headers=user("edits-only"))
+        check('cannot transfer resource "configmaps"' in answer["message"], "patch is not enough", answer)
+    allow(server, "blind", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["transfer"]}], "blind")
+    move(server, one, manager="old", to="new", want=403, headers=user("blind"))
+    wait_until("the role", lambda: move(server, one, manager="old", to="mover", want=None, headers=user("transfers")).get("kind") == "OwnershipTransfer")
+    results = move(server, {"namespace": "default"}, manager="mover", to="newer", headers=user("transfers"))["status"]["results"]
+    check([r["target"]["name"] for r in results] == ["guarded"], "of a namespace, what the user may list", results)
+    results = move(server, {"namespace": "default"}, manager="newer", to="x", headers=user("edits-only"))["status"]["results"]
+    check(len(results) == 1 and results[0]["outcome"] == "Refused" and "name" not in results[0]["target"], "of a namespace, what may be listed and not transferred is named", results)
+
+
+def policies_see_transfers(server):
+    group = "/apis/admissionregistration.k8s.io/v1"
+    apply(server, MAPS, config_map("watched", a="1"), "old")
+    server.json("POST", group + "/validatingadmissionpolicies", {"metadata": {"name": "no-thief"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["UPDATE"]}]},
+        "validations": [{"expression": "!object.metadata.?managedFields.orValue([]).exists(f, f.manager == 'thief')", "message": "no thief"}]}}, want=201)
+    server.json("POST", group + "/validatingadmissionpolicybindings", {"metadata": {"name": "t"}, "spec": {"policyName": "no-thief", "validationActions": ["Deny"]}}, want=201)
+    answer = move(server, target("ConfigMap", "watched"), manager="old", to="thief", want=422)
+    check("no thief" in answer["message"], "admission decides", answer)
+    server.json("DELETE", group + "/validatingadmissionpolicybindings/t", want=200)
+
+
+def large_objects_and_concurrent_writers(server):
+    import concurrent.futures
+    apply(server, MAPS, config_map("large", **{f"k{i}": "x" * 100 for i in range(3000)}), "old")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        writes = [pool.submit(server.request, "PATCH", f"{MAPS}/large?fieldManager=w{i}", {"data": {f"n{i}": "1"}}, content_type=MERGE) for i in range(8)]
+        moves = [pool.submit(move, server, target("ConfigMap", "large"), manager="old", to="new", paths=[f".data.k{i}"]) for i in range(8)]
+        check(all(w.result()[0] == 200 for w in writes) and all(m.result()["status"]["results"][0]["outcome"] == "Changed" for m in moves), "all of them happen")
+    after = server.json("GET", MAPS + "/large")
+    check(all(owns(after, "new", "data", f"k{i}") and not owns(after, "old", "data", f"k{i}") for i in range(8)) and owns(after, "old", "data", "k8"), "and none is lost")
+    rest = move(server, target("ConfigMap", "large"), manager="old", to="new")["status"]["results"][0]
+    check(len(rest["paths"]) == 1000 and rest["omitted"] == 1992, "long lists end", rest.get("omitted"))
+
+
+# --- Stories, in tests/scenario/ownership_api ---
+#
+#   story: what it shows
+#   steps:
+#   - apply: an object       # or create, patch (a merge patch): written to the namespace of the story
+#     as: git                # its manager
+#   - transfer: a spec       # or release, review, protect: an object of ownership.holdfast.dev with this spec
+#     code: 409              # default: any success
+#     message: ...           # part of the message
+#     warning: ...           # part of the warnings
+#     object: {data: {}}     # contained in the response, among others
+#     absent: [data.x]       # not contained in it
+#     result: {}             # contained in the first result
+#
+# Texts may contain ${ns}, the namespace.
+
+STORIES = pathlib.Path(__file__).resolve().parent.parent / "scenario" / "ownership_api"
+OWN_KINDS = {"transfer": "OwnershipTransfer", "release": "OwnershipRelease", "review": "OwnershipReview", "protect": "FieldProtection"}
+KINDS = {"ConfigMap": "/api/v1/namespaces/{}/configmaps", "Deployment": "/apis/apps/v1/namespaces/{}/deployments"}
+
+
+def differences(wanted, got, at):
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        for key, value in wanted.items():
+            yield from differences(value, got.get(key), f"{at}.{key}")
+    elif wanted != got:
+        yield f"{at}: wanted {json.dumps(wanted)}, got {json.dumps(got)}"
+
+
+def send(server, ns, step):
+    for verb, kind in OWN_KINDS.items():
+        if verb in step:
+            body = {"apiVersion": "ownership.holdfast.dev/v1", "kind": kind, "metadata": {"name": ns} if verb == "protect" else {}, "spec": step[verb]}
+            return server.request("POST", f"{GROUP}/v1/{kind.lower()}s", body)
+    verb = next(verb for verb in ("apply", "create", "patch") if verb in step)
+    body = step[verb]
+    path, query = KINDS[body["kind"]].format(ns), "?fieldManager=" + step.get("as", "test")
+    if verb == "create":
+        return server.request("POST", path + query, body)
+    return server.request("PATCH", f"{path}/{body['metadata']['name']}{query}", body, content_type=APPLY if verb == "apply" else MERGE)
+
+
+def find(tree, path):
+    for part in path.split("."):
+        tree = tree.get(part) if isinstance(tree, dict) else None
+    return tree
+
+
+def stories(server):
+    played = 0
+    for path in sorted(STORIES.glob("*.yaml")):
+        for story in yaml.safe_load_all(path.read_text()):
+            played += 1
+            ns = f"story-{played}"
+            server.json("POST", "/api/v1/namespaces", {"metadata": {"name": ns}}, want=201)
+            for number, step in enumerate(json.loads(json.dumps(story["steps"]).replace("${ns}", ns))):
+                code, headers, data = send(server, ns, step)
+                answer, where = json.loads(data), f"{story['story']}: step {number}"
+                check(code == step["code"] if "code" in step else code < 300, f"{where}: code {code}", answer)
+                check(step.get("message", "") in answer.get("message", ""), f"{where}: message", answer)
+                check(step.get("warning", "") in headers.get("Warning", ""), f"{where}: warning", headers.get("Warning"))
+                for difference in differences(step.get("object", {}), answer, "answer"):
+                    check(False, f"{where}: {difference}")
+                for absent in step.get("absent", []):
+                    check(find(answer, absent) is None, f"{where}: {absent} exists", answer)
+                if "result" in step:
+                    for difference in differences(step["result"], answer["status"]["results"][0], "result"):
+                        check(False, f"{where}: {difference}")
+            server.request("DELETE", f"{GROUP}/v1/fieldprotections/{ns}")
+    check(played > 0, "there are stories")
+
+
+# --- The group ---
+
+
 def every_format(server):
     body = {"apiVersion": "ownership.holdfast.dev/v1", "kind": "OwnershipReview", "spec": {"fieldManager": "me", "documents": [{"object": config_map("conflict", color="green")}]}}
     _, _, protobuf = server.request("POST", REVIEWS, body, accept="application/vnd.kubernetes.protobuf")
@@ -232,6 +464,9 @@ if __name__ == "__main__":
         wait_until("widgets", lambda: server.request("GET", WIDGETS)[0] == 200)
         run_parts(server, [a_conflict_names_both_values_and_the_owner, an_apply_that_drops_fields_releases_them, what_the_server_sets_and_drops_is_shown,
                            custom_resources_and_their_lists, creates_updates_and_patches, status_is_a_subresource, several_documents_keep_their_order,
-                           policies_decide_as_for_the_write, malformed_reviews, nothing_is_shown_to_those_who_may_not_see_it, every_format, discovery_and_openapi])
+                           policies_decide_as_for_the_write, malformed_reviews, nothing_is_shown_to_those_who_may_not_see_it,
+                           the_autoscaler_gets_the_replicas, operations_and_subresources, items_and_wildcards, many_objects, preconditions_of_a_transfer, malformed_transfers,
+                           a_transfer_needs_its_right, policies_see_transfers, large_objects_and_concurrent_writers, stories,
+                           every_format, discovery_and_openapi])
     without_the_gate(sys.argv[1])
     finish()

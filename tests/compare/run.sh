@@ -48,9 +48,9 @@ pids+=($!)
   --service-account-signing-key-file "$dir/sa.key" --disable-admission-plugins ServiceAccount,Priority \
   --feature-gates CBORServingAndStorage=true >"$dir/kube-apiserver.log" 2>&1 &
 pids+=($!)
-# The gate is off by default in kube-apiserver.
+# These gates are off by default in kube-apiserver.
 "$holdfast" serve --data-dir "$dir/data" --listen "127.0.0.1:$ours" --controllers="$controllers" \
-  --feature-gates AllowUnsafeMalformedObjectDeletion=false \
+  --feature-gates AllowUnsafeMalformedObjectDeletion=false,OwnershipAPI=false \
   --token-auth-file "$dir/tokens.csv" --disable-admission-plugins=ServiceAccount,Priority \
   --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.0.0.0/16 >"$dir/holdfast.log" 2>&1 &
 pids+=($!)

@@ -155,7 +155,7 @@ class EitherServer(unittest.TestCase):
         os.makedirs(data)
         with open(self.path('tokens.csv'), 'w') as f:
             f.write(TOKEN + ',admin,admin,"system:masters"\n')
-        server = Holdfast(BINARY, '--etcd-servers', etcd.url, '--controllers=none', '--token-auth-file', self.path('tokens.csv'),
+        server = Holdfast(BINARY, '--etcd-servers', etcd.url, '--feature-gates=OwnershipAPI=false', '--controllers=none', '--token-auth-file', self.path('tokens.csv'),
                           '--disable-admission-plugins=ServiceAccount,Priority', data_dir=data)
         self.addCleanup(server.stop)
         server.start()

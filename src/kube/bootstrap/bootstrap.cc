@@ -335,7 +335,8 @@ class Maker {
     for (const RoleRow& row : controller_roles())
       role("clusterroles", "system:controller:" + std::string(row.name), "", row.rules);
     if (options_.ownership_api) {
-      role("clusterroles", kOwnershipRole, "", "ownership.holdfast.dev/ownershipreviews:c");
+      role("clusterroles", kOwnershipRole, "",
+           "ownership.holdfast.dev/ownershipreleases,ownershipreviews,ownershiptransfers:c");
     }
   }
 

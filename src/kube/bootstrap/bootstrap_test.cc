@@ -55,10 +55,11 @@ TEST(BootstrapTest, TheOwnershipApiAddsARoleForEveryone) {
     if (step.object.text_at("metadata", "name") != "holdfast:ownership-user") continue;
     added.push_back(codec::encode_json(*step.object.find(added.empty() ? "rules" : "subjects")));
   }
-  EXPECT_EQ(added,
-            (std::vector<std::string>{
-                R"([{"verbs":["create"],"apiGroups":["ownership.holdfast.dev"],"resources":["ownershipreviews"]}])",
-                R"([{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}])"}));
+  EXPECT_EQ(
+      added,
+      (std::vector<std::string>{
+          R"([{"verbs":["create"],"apiGroups":["ownership.holdfast.dev"],"resources":["ownershipreleases","ownershipreviews","ownershiptransfers"]}])",
+          R"([{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:authenticated"}])"}));
 }
 
 }  // namespace

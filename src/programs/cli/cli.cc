@@ -81,11 +81,11 @@ int run(std::vector<std::string> arguments) {
       "Or for one command:  holdfast with -- COMMAND");
 
   std::vector<std::pair<CLI::App*, Command>> commands;
-  for (auto add : {add_serve,      add_with,     add_get,    add_watch,      add_apply,         add_unset,
-                   add_diff,       add_create,   add_delete, add_wait,       add_api_resources, add_blame,
-                   add_console,    add_migrate,  add_top,    add_explain,    add_describe,      add_edit,
-                   add_completion, add_complete, add_man,    add_kubeconfig, add_store,         add_envtest_assets,
-                   add_applygen,   add_cel,      add_version}) {
+  for (auto add : {add_serve,    add_with,           add_get,        add_watch,    add_apply,         add_unset,
+                   add_diff,     add_create,         add_delete,     add_wait,     add_api_resources, add_blame,
+                   add_console,  add_migrate,        add_transfer,   add_release,  add_top,           add_explain,
+                   add_describe, add_edit,           add_completion, add_complete, add_man,           add_kubeconfig,
+                   add_store,    add_envtest_assets, add_applygen,   add_cel,      add_version}) {
     Command run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
   }

@@ -32,6 +32,8 @@ Command add_delete(CLI::App& app);
 Command add_api_resources(CLI::App& app);
 Command add_blame(CLI::App& app);
 Command add_migrate(CLI::App& app);
+Command add_transfer(CLI::App& app);
+Command add_release(CLI::App& app);
 Command add_explain(CLI::App& app);
 Command add_top(CLI::App& app);
 Command add_describe(CLI::App& app);

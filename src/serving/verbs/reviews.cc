@@ -1,5 +1,5 @@
 // Resources that are evaluated but not stored: access reviews, token reviews, self subject reviews and rules reviews.
-// Reviews of ownership are evaluated in ownership_reviews.cc.
+// Reviews of ownership are evaluated in ownership_reviews.cc; transfers and releases write in ownership_transfers.cc.
 #include <algorithm>
 
 #include "base/api_error.h"
@@ -9,6 +9,7 @@
 #include "request/selectors.h"
 #include "resource/managed.h"
 #include "verbs/ownership_reviews.h"
+#include "verbs/ownership_transfers.h"
 #include "verbs/subresources.h"
 #include "write/body.h"
 #include "write/write.h"
@@ -254,6 +255,7 @@ Result<Unit> validate_review(call::Call& call, const Value& review, const Value&
     return Unit{};
   }
   if (is_ownership_review(*call.served->resource)) return validate_ownership_review(spec);
+  if (is_ownership_transfer(*call.served->resource)) return validate_ownership_transfer(*call.served->resource, spec);
   if (kind.ends_with("SubjectAccessReview")) return validate_access_review(call, review, spec, managed);
   return method_not_supported(call.group_resource(), "create");
 }
@@ -393,6 +395,12 @@ Task<void> serve_review(call::Call& call, const Parts& parts, const std::string&
     const Value status = co_await rules_status(call, parts, spec.text_at("namespace"));
     co_return respond_tree(call, 201, fresh(call, review, Value::empty_map(), Value::empty_map(), status),
                            *resource.type);
+  }
+  if (is_ownership_transfer(resource)) {
+    Result<Value> status = co_await transfer_ownership(call, parts, spec, body->options.dry_run);
+    if (!status) co_return respond_error(call, status.error());
+    co_return respond_unstored(call, with_member(call.arena, review, "status", *status), mutated->managed,
+                               *resource.type);
   }
   const Value status = kind == "TokenReview"           ? co_await token_status(call, parts, spec)
                        : is_ownership_review(resource) ? co_await ownership_review_status(call, parts, spec)

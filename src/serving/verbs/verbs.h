@@ -3,7 +3,7 @@
 //
 //   get.cc list.cc watch.cc   create.cc update.cc patch.cc (with apply.cc) delete.cc
 //   scale.cc eviction.cc pod_subresources.cc pod_log.cc connect.cc token_request.cc reviews.cc ownership_reviews.cc
-//   component_statuses.cc discovery.cc openapi_endpoint.cc
+//   ownership_transfers.cc component_statuses.cc discovery.cc openapi_endpoint.cc
 //
 // serve() dispatches to the verb's function and passes it the Parts it needs. Every function sends a response in all
 // cases.
