@@ -101,7 +101,8 @@ SMALL = {"CSIDriver": {"spec": {}}, "CSINode": {"spec": {"drivers": []}}, "CSISt
          "DeviceClass": {"spec": {}}, "Event": {"involvedObject": {"namespace": "default"}}, "ResourceClaim": {"spec": {}}, "ResourceClaimTemplate": {"spec": {"spec": {}}},
          "RuntimeClass": {"handler": "x"}, "VolumeAttributesClass": {"driverName": "a.example.com", "parameters": {"a": "b"}},
          "VolumeAttachment": {"spec": {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
-         "ResourceSlice": {"spec": {"driver": "a.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}}}
+         "ResourceSlice": {"spec": {"driver": "a.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}},
+         "FieldProtection": {"spec": {"resources": [{"apiGroups": ["example.com"], "resources": ["nothing"]}], "paths": [".spec"]}}}
 # Kinds without such an object: their merge and JSON patches are not covered.
 WITHOUT_SAMPLE = set()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """ownership_api_test.py HOLDFAST: the group ownership.holdfast.dev. Reviews of what writes would do to owners of
-fields; transfers and releases of fields. With the stories in tests/scenario/ownership_api."""
+fields; transfers and releases of fields; protections. With the stories in tests/scenario/ownership_api."""
 import json, pathlib, sys
 
 import yaml
@@ -350,6 +350,177 @@ def large_objects_and_concurrent_writers(server):
     check(len(rest["paths"]) == 1000 and rest["omitted"] == 1992, "long lists end", rest.get("omitted"))
 
 
+# --- Protections ---
+
+PROTECTIONS = GROUP + "/v1/fieldprotections"
+
+
+def protect(server, name, want=201, **spec):
+    """A protection of deployments in the default namespace, unless it says otherwise."""
+    spec = {"resources": [{"apiGroups": ["apps"], "resources": ["deployments"]}], "namespaces": ["default"], **spec}
+    return server.json("POST", PROTECTIONS, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "FieldProtection", "metadata": {"name": name}, "spec": spec}, want=want)
+
+
+def unprotect(server, name):
+    server.json("DELETE", f"{PROTECTIONS}/{name}", want=200)
+
+
+def message(server, method, path, body, want, **more):
+    return server.json(method, path, body, want=want, **more).get("message", "")
+
+
+def no_way_around_a_protected_field(server):
+    apply(server, DEPLOYMENTS, deployment("kept", replicas=3), "git")
+    apply(server, DEPLOYMENTS, deployment("empty"), "git")
+    made = protect(server, "replicas", paths=[".spec.replicas"], allowed=[{"managers": ["hpa"], "users": ["autoscaler"]}])
+    check(made["spec"]["action"] == "Deny", "an action by default")
+    path = DEPLOYMENTS + "/kept"
+    live = server.json("GET", path)
+    put = {**live, "spec": {**live["spec"], "replicas": 9}}
+    put["metadata"] = {k: v for k, v in live["metadata"].items() if k not in ("managedFields", "resourceVersion")}
+    entries = [{**entry, "fieldsV1": {**entry["fieldsV1"], "f:spec": {k: v for k, v in entry["fieldsV1"]["f:spec"].items() if k != "f:replicas"}}} for entry in live["metadata"]["managedFields"]]
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "kept", "namespace": "default"}, "spec": {"replicas": 9}}
+    ways = [("PUT", path, put, "application/json"), ("PATCH", path, {"spec": {"replicas": 9}}, MERGE), ("PATCH", path, {"spec": {"replicas": None}}, MERGE),
+            ("PATCH", path, {"spec": {"replicas": 9}}, "application/strategic-merge-patch+json"), ("PATCH", path, [{"op": "replace", "path": "/spec/replicas", "value": 9}], "application/json-patch+json"),
+            ("PATCH", path + "?fieldManager=bob&force=true", deployment("kept", replicas=9), APPLY), ("PATCH", path + "?fieldManager=bob", deployment("kept", replicas=3), APPLY),
+            ("PATCH", path + "?fieldManager=git", deployment("kept"), APPLY), ("PATCH", path + "?fieldManager=git", deployment("kept", replicas=UNSET), APPLY),
+            ("PATCH", path + "?fieldManager=hpa&force=true", deployment("kept", replicas=9), APPLY),
+            ("PUT", path + "/scale", scale, "application/json"), ("PATCH", path + "/scale", {"spec": {"replicas": 9}}, MERGE), ("PATCH", path + "/scale?fieldManager=bob&force=true", scale, APPLY),
+            ("PATCH", path, {"metadata": {"managedFields": entries}}, MERGE), ("PATCH", path, {"metadata": {"managedFields": [{}]}}, MERGE),
+            ("PATCH", path, {"metadata": {"options": {"fieldManager": "hpa"}}, "spec": {"replicas": 9}}, MERGE),
+            ("POST", DEPLOYMENTS, deployment("other", replicas=9), "application/json"), ("PATCH", DEPLOYMENTS + "/other?fieldManager=bob", deployment("other", replicas=9), APPLY)]
+    for method, where, body, content_type in ways:
+        code, _, data = server.request(method, where, body, content_type=content_type)
+        answer = json.loads(data)
+        check(code == 403 and answer["details"]["causes"][0]["field"] == ".spec.replicas", f"{method} {where} of {json.dumps(body)[:200]}", answer)
+    expected = 'field protection "replicas" protects: .spec.replicas: only manager "hpa" of user "autoscaler" may do that'
+    check(expected in answer["message"], "the error names the protection, the path and who may", answer["message"])
+    for to in ("hpa", "bob"):
+        check(expected in message(server, "POST", TRANSFERS, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "OwnershipTransfer", "spec": {
+            "targets": [target("Deployment", "kept", "apps/v1")], "from": {"manager": "git"}, "to": {"manager": to}}}, 403), "a transfer")
+    check(expected in message(server, "POST", RELEASES, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "OwnershipRelease", "spec": {
+        "targets": [target("Deployment", "kept", "apps/v1")], "from": {"manager": "git"}}}, 403), "a release")
+    review = result_of(server, deployment("kept", replicas=9), manager="bob", force=True)
+    check(review["outcome"] == "Refused" and expected in review["error"]["message"], "a review says so before", review)
+    check(server.json("GET", path)["spec"]["replicas"] == 3 and server.json("GET", path)["metadata"]["managedFields"] == live["metadata"]["managedFields"], "nothing has changed")
+    # Everything else is free.
+    apply(server, DEPLOYMENTS, deployment("kept", image="i:2", replicas=3), "git")
+    apply(server, DEPLOYMENTS, deployment("made"), "git")
+    server.json("POST", DEPLOYMENTS, deployment("posted"), want=201)
+    server.json("PATCH", path + "/status?fieldManager=c", {"status": {"observedGeneration": 1}}, content_type=MERGE, want=200)
+    server.json("PUT", path, {**server.json("GET", path)}, want=200)
+    server.json("DELETE", DEPLOYMENTS + "/made", want=200)
+    server.json("DELETE", DEPLOYMENTS + "/posted", want=200)
+
+
+def the_allowed_writer_may(server):
+    allow(server, "autoscaler", [{"apiGroups": ["apps"], "resources": ["deployments", "deployments/scale"], "verbs": ["*"]}], "autoscaler")
+    me = user("autoscaler")
+    wait_until("the role", lambda: server.request("GET", DEPLOYMENTS, headers=me)[0] == 200)
+    server.json("PATCH", DEPLOYMENTS + "/kept/scale?fieldManager=hpa", {"spec": {"replicas": 5}}, content_type=MERGE, headers=me, want=200)
+    check("is forbidden" in message(server, "PATCH", DEPLOYMENTS + "/kept/scale?fieldManager=kubectl", {"spec": {"replicas": 6}}, 403, content_type=MERGE, headers=me), "not as another manager")
+    move(server, target("Deployment", "kept", "apps/v1"), manager={"manager": "hpa"}, to={"manager": "hpa", "operation": "Apply", "subresource": ""}, headers=me)
+    after = server.json("GET", DEPLOYMENTS + "/kept")
+    check(after["spec"]["replicas"] == 5 and owns(after, "hpa", "spec", "replicas"), "it may set and transfer the field", after["metadata"]["managedFields"])
+    unprotect(server, "replicas")
+    server.json("PATCH", DEPLOYMENTS + "/kept", {"spec": {"replicas": 6}}, content_type=MERGE, want=200)
+
+
+def a_name_of_a_manager_can_be_reserved(server):
+    protect(server, "names", managers=["git"], allowed=[{"groups": ["deployers"]}, {"serviceAccounts": ["default/pipeline"]}])
+    path = DEPLOYMENTS + "/kept"
+    for query, body, content_type in (("?fieldManager=git", {"metadata": {"labels": {"a": "1"}}}, MERGE), ("?fieldManager=git&force=true", deployment("kept"), APPLY),
+                                      ("", {"metadata": {"options": {"fieldManager": "git"}, "labels": {"a": "1"}}}, MERGE),
+                                      ("?fieldManager=x", {"metadata": {"managedFields": [{"manager": "git", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "time": "2026-01-01T00:00:00Z",
+                                                                                           "fieldsV1": {"f:spec": {"f:paused": {}}}}]}}, MERGE)):
+        text = message(server, "PATCH", path + query, body, 403, content_type=content_type)
+        check('field protection "names" reserves the name of the manager: only group "deployers", or user "system:serviceaccount:default:pipeline" may do that' in text, f"{query} {body}", text)
+    move(server, target("Deployment", "kept", "apps/v1"), manager="hpa", to="git", want=403)
+    server.json("PATCH", path + "?fieldManager=other", {"metadata": {"labels": {"a": "1"}}}, content_type=MERGE, want=200)
+    allow(server, "pipeline", [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]}], "system:serviceaccount:default:pipeline")
+    wait_until("the role", lambda: server.request("PATCH", path + "?fieldManager=git", {"metadata": {"labels": {"a": "2"}}}, content_type=MERGE,
+                                                  headers={"Impersonate-User": "system:serviceaccount:default:pipeline"})[0] == 200)
+    unprotect(server, "names")
+
+
+def force_and_deletion_can_be_restricted(server):
+    apply(server, DEPLOYMENTS, deployment("forced", replicas=3), "git")
+    protect(server, "force", force=True, allowed=[{"users": ["chief"]}])
+    apply(server, DEPLOYMENTS, deployment("forced", replicas=3), "bob", "&force=true")
+    refused = apply(server, DEPLOYMENTS, deployment("forced", replicas=4), "bob", "&force=true", want=403)
+    check(".spec.replicas" in refused["message"] and "restricts who may force" in refused["message"], "taking by force", refused)
+    unprotect(server, "force")
+    protect(server, "deletion", paths=[".metadata.labels.keep"], deletion=True, allowed=[{"users": ["chief"]}])
+    check(server.request("DELETE", DEPLOYMENTS + "/forced?dryRun=All")[0] == 200, "an object without the field may be deleted")
+    unprotect(server, "deletion")
+    server.json("PATCH", DEPLOYMENTS + "/forced", {"metadata": {"labels": {"keep": "yes"}}}, content_type=MERGE, want=200)
+    protect(server, "deletion", paths=[".metadata.labels.keep"], deletion=True, allowed=[{"users": ["chief"]}])
+    check("protects against deletion: .metadata.labels.keep" in message(server, "DELETE", DEPLOYMENTS + "/forced", None, 403), "one with it may not")
+    check(server.request("DELETE", DEPLOYMENTS)[0] == 403 and server.request("GET", DEPLOYMENTS + "/forced")[0] == 200, "nor with its collection")
+    unprotect(server, "deletion")
+    server.json("DELETE", DEPLOYMENTS + "/forced", want=200)
+
+
+def selectors_resources_and_namespaces(server):
+    server.json("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}}, want=201)
+    labelled = {**config_map("labelled", a="1", b="1"), "metadata": {"name": "labelled", "namespace": "default", "labels": {"guard": "on"}}}
+    apply(server, MAPS, labelled, "git")
+    apply(server, MAPS, config_map("plain", a="1"), "git")
+    protect(server, "maps", resources=[{"apiGroups": [""], "resources": ["*"]}], objectSelector={"matchLabels": {"guard": "on"}}, paths=[".data.a"])
+    for patch in ({"data": {"a": "2"}}, {"metadata": {"labels": {"guard": "off"}}, "data": {"a": "2"}}):
+        check("nobody may do that" in message(server, "PATCH", MAPS + "/labelled", patch, 403, content_type=MERGE), "a selected object, also by its old labels")
+    check("nobody" in message(server, "PATCH", MAPS + "/plain", {"metadata": {"labels": {"guard": "on"}}, "data": {"a": "2"}}, 403, content_type=MERGE), "and by its new ones")
+    server.json("PATCH", MAPS + "/labelled", {"data": {"b": "2"}}, content_type=MERGE, want=200)
+    server.json("PATCH", MAPS + "/plain", {"data": {"a": "2"}}, content_type=MERGE, want=200)
+    server.json("POST", "/api/v1/namespaces/elsewhere/configmaps", {"metadata": {"name": "m", "labels": {"guard": "on"}}, "data": {"a": "1"}}, want=201)
+    unprotect(server, "maps")
+    apply(server, WIDGETS, widget("p", ports=[{"port": 80, "name": "web"}, {"port": 81, "name": "x"}], atom={"a": "1"}), "git")
+    protect(server, "widgets", resources=[{"apiGroups": ["*"], "resources": ["widgets"]}], paths=[".spec.ports[*].name", ".spec.atom.a"])
+    for patch in ({"spec": {"ports": [{"port": 80, "name": "y"}, {"port": 81, "name": "x"}]}}, {"spec": {"ports": [{"port": 80, "name": "web"}]}}, {"spec": {"atom": {"a": "2"}}}):
+        check("widgets" in message(server, "PATCH", WIDGETS + "/p", patch, 403, content_type=MERGE), f"items of lists and atomic values: {patch}")
+    server.json("PATCH", WIDGETS + "/p", {"spec": {"ports": [{"port": 80, "name": "web"}, {"port": 81, "name": "x"}, {"port": 82}]}}, content_type=MERGE, want=200)
+    unprotect(server, "widgets")
+
+
+def warnings_instead_of_errors(server):
+    apply(server, MAPS, config_map("warned", a="1"), "git")
+    protect(server, "warns", resources=[{"apiGroups": [""], "resources": ["configmaps"]}], paths=[".data.a"], action="Warn")
+    code, headers, _ = server.request("PATCH", MAPS + "/warned", {"data": {"a": "2"}}, content_type=MERGE)
+    check(code == 200 and 'field protection \\"warns\\" protects: .data.a: nobody may do that' in headers.get("Warning", ""), "a warning", dict(headers))
+    protect(server, "denies", resources=[{"apiGroups": [""], "resources": ["configmaps"]}], paths=[".data.b"])
+    server.json("PATCH", MAPS + "/warned", {"data": {"b": "1"}}, content_type=MERGE, want=403)
+    server.json("PATCH", PROTECTIONS + "/warns", {"spec": {"action": "Audit"}}, content_type=MERGE, want=200)
+    server.json("PATCH", MAPS + "/warned", {"data": {"b": "1"}}, content_type=MERGE, want=403)
+    code, headers, _ = server.request("PATCH", MAPS + "/warned", {"data": {"a": "3"}}, content_type=MERGE)
+    check(code == 200 and "Warning" not in headers, "in the audit log only")
+    unprotect(server, "warns")
+    unprotect(server, "denies")
+
+
+def malformed_protections(server):
+    good = {"resources": [{"apiGroups": [""], "resources": ["pods"]}], "paths": [".spec"]}
+    for spec, field in (({"resources": []}, "spec.resources"), ({"paths": []}, "spec.paths"), ({"paths": ["spec"]}, "spec.paths[0]"), ({"action": "Shout"}, "spec.action"),
+                        ({"resources": [{"apiGroups": [], "resources": ["pods"]}]}, "spec.resources[0].apiGroups"), ({"resources": [{"apiGroups": [""], "resources": ["pods/status"]}]}, "spec.resources[0].resources[0]"),
+                        ({"allowed": [{}]}, "spec.allowed[0]"), ({"allowed": [{"serviceAccounts": ["x"]}]}, "spec.allowed[0].serviceAccounts[0]"),
+                        ({"objectSelector": {"matchLabels": {"-": "x"}}}, "spec.objectSelector.matchLabels"), ({"paths": [".a"] * 101}, "spec.paths")):
+        answer = server.json("POST", PROTECTIONS, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "FieldProtection", "metadata": {"name": "bad"}, "spec": {**good, **spec}}, want=422)
+        check(field in [cause["field"] for cause in answer["details"]["causes"]], f"{field} is checked", answer)
+
+
+def protections_are_ordinary_objects(server):
+    apply(server, PROTECTIONS, {"apiVersion": "ownership.holdfast.dev/v1", "kind": "FieldProtection", "metadata": {"name": "table"}, "spec": {
+        "resources": [{"apiGroups": ["apps"], "resources": ["deployments"]}], "paths": [".spec.replicas"], "namespaces": ["none"]}}, "ops")
+    for accept in ("application/json", "application/yaml", "application/cbor", "application/vnd.kubernetes.protobuf"):
+        code, _, data = server.request("GET", PROTECTIONS + "/table", accept=accept)
+        check(code == 200 and b".spec.replicas" in data, accept)
+    table = json.loads(server.request("GET", PROTECTIONS, accept="application/json;as=Table;v=v1;g=meta.k8s.io")[2])
+    check(table["rows"][0]["cells"][:4] == ["table", "Deny", "deployments", ".spec.replicas"], "a table", table)
+    protect(server, "itself", resources=[{"apiGroups": ["*"], "resources": ["*"]}], paths=[".metadata.labels"], namespaces=[], deletion=True)
+    server.json("PATCH", PROTECTIONS + "/itself", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE, want=200)
+    unprotect(server, "itself")
+    unprotect(server, "table")
+
+
 # --- Stories, in tests/scenario/ownership_api ---
 #
 #   story: what it shows
@@ -466,7 +637,9 @@ if __name__ == "__main__":
                            custom_resources_and_their_lists, creates_updates_and_patches, status_is_a_subresource, several_documents_keep_their_order,
                            policies_decide_as_for_the_write, malformed_reviews, nothing_is_shown_to_those_who_may_not_see_it,
                            the_autoscaler_gets_the_replicas, operations_and_subresources, items_and_wildcards, many_objects, preconditions_of_a_transfer, malformed_transfers,
-                           a_transfer_needs_its_right, policies_see_transfers, large_objects_and_concurrent_writers, stories,
+                           a_transfer_needs_its_right, policies_see_transfers, large_objects_and_concurrent_writers,
+                           no_way_around_a_protected_field, the_allowed_writer_may, a_name_of_a_manager_can_be_reserved, force_and_deletion_can_be_restricted,
+                           selectors_resources_and_namespaces, warnings_instead_of_errors, malformed_protections, protections_are_ordinary_objects, stories,
                            every_format, discovery_and_openapi])
     without_the_gate(sys.argv[1])
     finish()

@@ -38,7 +38,8 @@ constexpr GateInfo kGates[] = {
     {Gate::CBORServingAndStorage, "CBORServingAndStorage", "Alpha", true, false,
      "application/cbor is not served, not accepted and not listed in OpenAPI."},
     // Off under the name kube-apiserver: Kubernetes has no such group.
-    {Gate::OwnershipAPI, "OwnershipAPI", "Alpha", true, false, "the group ownership.holdfast.dev is not served."},
+    {Gate::OwnershipAPI, "OwnershipAPI", "Alpha", true, false,
+     "the group ownership.holdfast.dev is not served, and FieldProtections have no effect."},
 };
 // The gate of the C++ client is set in its environment and its options; servers do not know it.
 constexpr Gate kClientGate = Gate::ManagedFieldsOptOutClient;

@@ -50,6 +50,7 @@ extern const Hooks kPodHooks;
 extern const Hooks kPodTemplateHooks;
 extern const Hooks kPolicyBindingHooks;
 extern const Hooks kPriorityClassHooks;
+extern const Hooks kFieldProtectionHooks;
 extern const Hooks kPriorityLevelConfigurationHooks;
 extern const Hooks kReplicaSetHooks;
 extern const Hooks kReplicationControllerHooks;

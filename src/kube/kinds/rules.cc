@@ -185,6 +185,8 @@ constexpr Rules kRules[] = {
      .hooks = &kPriorityLevelConfigurationHooks,
      .has_status = true},
 
+    {.group = "ownership.holdfast.dev", .plural = "fieldprotections", .hooks = &kFieldProtectionHooks},
+
     {.group = kDevices, .plural = "deviceclasses", .hooks = &kDeviceClassHooks, .delete_returns_object = true},
     {.group = kDevices,
      .plural = "resourceclaims",

@@ -328,6 +328,19 @@ void resource_slice(Row& row) {
   row.age();
 }
 
+void field_protection(Row& row) {
+  const Value& o = row.object();
+  row.name();
+  row.text(o.text_at("spec", "action"));
+  std::vector<std::string> resources;
+  for (const Value& item : o.items_at("spec", "resources")) {
+    resources.push_back(join_strings(item.items_at("resources"), ","));
+  }
+  row.text(join(resources, ","));
+  row.text(join_strings(o.items_at("spec", "paths"), ","));
+  row.age();
+}
+
 void resource_claim(Row& row) {
   const Value& o = row.object();
   row.name();
@@ -357,6 +370,7 @@ Printer cluster_printer(std::string_view kind) {
       {"RoleBinding", role_binding},
       {"ClusterRoleBinding", role_binding},
       {"PriorityClass", priority_class},
+      {"FieldProtection", field_protection},
       {"StorageClass", storage_class},
       {"Lease", lease},
       {"CertificateSigningRequest", signing_request},

@@ -48,6 +48,7 @@ Task<Result<write::Written>> create_from_body(call::Call& call, write::Writer& w
                              write::NextObject{owned->object, std::move(owned->managed)}, nullptr);
   if (!next) co_return next.take_error();
   next->object = write::without_duplicate_owners(call, next->object, true);
+  next->sent = *placed;
   Result<write::Written> written = co_await writer.create_object(call, body->options, std::move(*next));
   warn_about_stored_markers(call, bytes, written);
   co_return written;

@@ -16,12 +16,16 @@
 #include "services/service_pools.h"
 #include "write/admission.h"
 #include "write/claim_access.h"
+#include "write/field_protections.h"
 #include "write/param_access.h"
 
 namespace holdfast::write {
 
 Writer::Writer(const Parts& parts)
-    : pools_(parts.pools), authorizer_(parts.authorizer), admission_(std::make_unique<Admission>(parts)) {}
+    : pools_(parts.pools),
+      authorizer_(parts.authorizer),
+      admission_(std::make_unique<Admission>(parts)),
+      protections_(std::make_unique<FieldProtections>(parts.registry)) {}
 
 Writer::~Writer() = default;
 
@@ -299,8 +303,8 @@ bool may_be_stored(const Error& error) {
 Task<store::StoreResult<store::WriteResult>> commit(call::Call& call, store::Transaction transaction) {
   store::StoreResult<store::WriteResult> result =
       co_await call.storage().write(std::move(transaction), call.executor());
-  // Webhooks and policies are looked up in the cache: wait until they take effect.
-  if (result && is_admission_configuration(*call.served->resource)) {
+  // Webhooks, policies and protections are looked up in the cache: wait until they take effect.
+  if (result && (is_admission_configuration(*call.served->resource) || is_field_protection(*call.served->resource))) {
     if (const auto* committed = std::get_if<store::Committed>(&*result)) {
       (void)co_await call.storage().cache().at_least(committed->revision, call.executor());
     }
@@ -481,6 +485,10 @@ Task<Result<Attempt>> Writer::store_change(call::Call& call, const WriteRequest&
         co_await admit_prepared(call, AdmissionOperation::Update, request.options, prepared, next, &live);
     if (!admitted) co_return admitted.take_error();
   }
+  Result<FieldProtections::MatchingRef> protections = protections_->matching(call);
+  if (!protections) co_return protections.take_error();
+  Result<Unit> allowed = protections_->check(call, *protections, request.options, encoded->stored, next, &live);
+  if (!allowed) co_return allowed.take_error();
 
   if (is_removed_by_update(encoded->stored, live.stored) && !namespace_still_held(call, encoded->stored)) {
     if (!prepared.lease.empty()) co_await settle(call, std::move(prepared.lease), nullptr);
@@ -495,7 +503,9 @@ Task<Result<Attempt>> Writer::store_change(call::Call& call, const WriteRequest&
   if (same_object && same_owners && (request.options.dry_run || !co_await is_outdated(call, live))) {
     co_return Attempt(unchanged(call, live));
   }
-  const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = !request.keeps_ownership_if_too_large};
+  // Dropping the owners of a protected object would release its fields.
+  const bool may_drop = !request.keeps_ownership_if_too_large && *protections == nullptr;
+  const StoreOptions options{.ttl = ttl_of(call), .may_drop_owners = may_drop};
   Result<Attempt> stored = co_await replace_live(
       call, live, *encoded, resource::stored_entries(call.arena, next.managed, call.served->custom), options,
       request.options.dry_run);
@@ -661,6 +671,10 @@ Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call,
   if (!admitted) co_return admitted.take_error();
   Result<Encoded> encoded = co_await encode(call, prepared.object, std::move(prepared.at_rest));
   if (!encoded) co_return encoded.take_error();
+  Result<FieldProtections::MatchingRef> protections = protections_->matching(call);
+  if (!protections) co_return protections.take_error();
+  Result<Unit> allowed = protections_->check(call, *protections, options, encoded->stored, next, nullptr);
+  if (!allowed) co_return allowed.take_error();
   written.created = true;
   written.stored = encoded->stored;
   written.managed = resource::stored_entries(call.arena, next.managed, call.served->custom);
@@ -677,7 +691,7 @@ Task<Result<std::optional<store::Conflict>>> Writer::store_new(call::Call& call,
   if (!unset) co_return unset.take_error();
   Result<std::optional<store::Conflict>> taken =
       co_await store_object(call, call.storage().key(call.storage().short_key(call.ns(), name)), std::nullopt, *encoded,
-                            {.ttl = ttl_of(call), .may_drop_owners = true}, written);
+                            {.ttl = ttl_of(call), .may_drop_owners = *protections == nullptr}, written);
   if (!taken && may_be_stored(taken.error())) pools_.leave(std::move(prepared.lease));
   co_return taken;
 }
@@ -700,7 +714,11 @@ Task<Result<Value>> Writer::admit_subresource(call::Call& call, AdmissionOperati
 }
 
 Task<Result<Unit>> Writer::admit_delete(call::Call& call, Value options, const LiveObject& live, bool dry_run) {
-  return admission_->admit_delete(call, options, live, dry_run);
+  Result<Unit> admitted = co_await admission_->admit_delete(call, options, live, dry_run);
+  if (!admitted) co_return admitted.take_error();
+  Result<FieldProtections::MatchingRef> protections = protections_->matching(call);
+  if (!protections) co_return protections.take_error();
+  co_return protections_->check_delete(call, *protections, live);
 }
 
 Task<Result<store::WriteResult>> Writer::remove(call::Call& call, const LiveObject& live, Revision at) {

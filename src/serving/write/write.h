@@ -40,6 +40,7 @@ struct NextObject {
   // For a subresource with its own kind (Scale): the new and the old value that policies and webhooks validate instead.
   Value seen = {}, seen_old = {};
   std::string field_manager = {};  // As specified in the query or in the object; empty if unspecified.
+  Value sent = {};                 // Of a create: the object as decoded, without defaults. Null if unknown.
 };
 
 // The result of a write.
@@ -68,6 +69,7 @@ struct WriteRequest {
 };
 
 class Admission;
+class FieldProtections;
 
 // Presented to admission webhooks; null to call them anonymously.
 struct WebhookCredentials {
@@ -82,7 +84,7 @@ Task<Result<std::unique_ptr<LiveObject>>> read_live(call::Call& call, std::strin
 // The path of a write verb to the store, for one object:
 //
 //   read_live -> Transform (change it, mutate()) -> prepare_change or prepare_new (prepare, validate, default)
-//             -> admission (validating) -> encode -> replace_live or store_object -> respond_written
+//             -> admission (validating) -> encode -> protections -> replace_live or store_object -> respond_written
 //
 // A delete has neither a Transform nor a preparation, and ends the same way:
 //
@@ -165,6 +167,7 @@ class Writer {
   services::ServicePools& pools_;
   const auth::Authorizer& authorizer_;
   const std::unique_ptr<Admission> admission_;
+  const std::unique_ptr<FieldProtections> protections_;
 };
 
 // The object including its managedFields, as FieldsV1.
