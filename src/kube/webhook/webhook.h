@@ -5,6 +5,11 @@
 //       co_await caller.post(loop, hook.client, body, std::chrono::seconds(10), agent, nullptr);
 //
 // Everything except Caller and ClientCredentials is plain functions. Error messages match those of Kubernetes.
+//
+// Threading: a Caller is used from all loops, and each call stays on its own; plain functions run on any thread.
+// Lifetime: a Caller outlives its calls. Values and views refer to the configuration or arena they were made of.
+// Errors: a call that fails says why, as Go's client would; whether that rejects the request is decided by the caller
+//   (ignores_failure).
 #pragma once
 
 #include <chrono>

@@ -3,6 +3,11 @@
 // The common cases convert the canonical body without building a tree: Protobuf without managedFields is the body
 // itself, with them a splice; JSON is transcoded from Protobuf by tables. Everything else (other versions, Tables,
 // YAML, indented JSON) goes through a tree.
+//
+// Threading: plain functions, on any thread; a ListRenderer belongs to one.
+// Lifetime: a View refers to the resource it was made for, which the call's registry snapshot holds; trees live as long
+//   as their arena and source.
+// Errors: objects that cannot be decoded, or not converted to the requested version.
 #pragma once
 
 #include <optional>

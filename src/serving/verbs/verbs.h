@@ -7,6 +7,11 @@
 //
 // serve() dispatches to the verb's function and passes it the Parts it needs. Every function sends a response in all
 // cases.
+//
+// Threading: a call begins on the loop of its request; a long one may have left it when its function ends
+//   (call/call.h). Calls share nothing that changes except the Parts, which are used from every loop.
+// Lifetime: Parts outlive all calls; a Call lives until its function has ended.
+// Errors: become responses. Only exceptions leave serve(): they fail this request alone.
 #pragma once
 
 #include <chrono>

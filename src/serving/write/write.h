@@ -1,5 +1,10 @@
 // Shared by the write verbs: decoding of bodies (body.h), reading the live object, the steps between a decoded object
 // and the store, and retries after a conflict.
+//
+// Threading: everything runs where its call runs (Call::executor()), and calls of all loops share the Writer. What two
+//   of them write at the same time is decided by the store.
+// Lifetime: a Value lives as long as the call whose arena it is in, or the LiveObject whose strings it refers to.
+// Errors: those of Kubernetes, for the client. A write that ends with Timeout may have been stored, or may still be.
 #pragma once
 
 #include <functional>
