@@ -1,8 +1,8 @@
 // Time for simulations in place of the system's: it stands still while the loop has work, and jumps to the loop's next
 // timer when it has none. An hour then takes only as long as its work does, and always passes in the same order.
 //
-//   Loops loops(1);
 //   SimulatedTime time;
+//   Loops loops(1);
 //   loops.at(0).post([&] { simulate_time(loops.at(0), time); });
 //
 // For one loop, whose work comes from its own thread only: time does not wait for other threads or for sockets.

@@ -28,8 +28,8 @@ Task<std::vector<std::chrono::nanoseconds>> sleep_for_hours(EventLoop& loop, Sim
 }
 
 TEST(SimulatedTime, JumpsToTheNextTimerWhenThereIsNothingToDo) {
-  Loops loops(1);
   SimulatedTime time;
+  Loops loops(1);
   const UnixTime start = time.now();
   const std::vector<std::chrono::nanoseconds> log = block_on(loops.at(0), sleep_for_hours(loops.at(0), time));
   EXPECT_EQ(log, (std::vector<std::chrono::nanoseconds>{milliseconds(1), hours(1), hours(3)}));

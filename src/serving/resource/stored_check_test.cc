@@ -205,8 +205,9 @@ TEST(BuiltinCodec, ReadsProtobufOfVersionsThatAreNotServed) {
 TEST(BuiltinCodec, ReadsJsonOfVersionsThatAreNotServed) {
   const std::string event =
       R"({"apiVersion":"events.k8s.io/v1beta1","kind":"Event","metadata":{"name":"e","namespace":"n"},"note":"text","regarding":{"kind":"Pod"}})";
+  const std::string json = read_as_json(*types::find_kind("", "v1", "Event"), event);
   Arena arena;
-  Result<Value> tree = codec::decode_json(arena, read_as_json(*types::find_kind("", "v1", "Event"), event));
+  Result<Value> tree = codec::decode_json(arena, json);
   ASSERT_TRUE(tree);
   EXPECT_EQ(tree->text_at("apiVersion"), "v1");
   EXPECT_EQ(tree->text_at("message"), "text");
