@@ -35,14 +35,11 @@ TEXT = ("10010120120220520630030230330430530630740240540640740840941041141241341
 DICTIONARY = b"".join(struct.pack(">I", len(word)) + word.replace("_", " ").encode() for word in WORDS) + TEXT.encode()
 
 
-class Spdy:
-    """The server's side of a SPDY/3.1 connection."""
+class Connection:
+    """A socket that has switched protocols. `rest` was received and not read yet."""
 
     def __init__(self, sock, rest=b""):
         self.socket, self.rest = sock, rest
-        self.headers = zlib.decompressobj(zdict=DICTIONARY)
-        self.own_headers = zlib.compressobj(zdict=DICTIONARY)
-        self.lock = threading.Lock()
 
     def read(self, count):
         while len(self.rest) < count:
@@ -52,6 +49,28 @@ class Spdy:
             self.rest += got
         taken, self.rest = self.rest[:count], self.rest[count:]
         return taken
+
+
+def read_head(sock):
+    """-> (the lines of an HTTP response's head, the first bytes after it)"""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        got = sock.recv(65536)
+        if not got:
+            break
+        head += got
+    head, _, rest = head.partition(b"\r\n\r\n")
+    return head.decode().split("\r\n"), rest
+
+
+class Spdy(Connection):
+    """The server's side of a SPDY/3.1 connection."""
+
+    def __init__(self, sock, rest=b""):
+        super().__init__(sock, rest)
+        self.headers = zlib.decompressobj(zdict=DICTIONARY)
+        self.own_headers = zlib.compressobj(zdict=DICTIONARY)
+        self.lock = threading.Lock()
 
     def frame(self):
         """-> ("open", id, headers) or ("data", id, bytes, whether it is the last) or ("control", type, payload)"""
@@ -317,33 +336,17 @@ class FakeKubelet:
         return self.seen[-1]
 
 
-class WebSocket:
+class WebSocket(Connection):
     """A client of a WebSocket, on a connected socket."""
 
     def __init__(self, sock, host, path, protocols, method="GET"):
-        self.socket, self.rest = sock, b""
         offered = f"Sec-WebSocket-Protocol: {', '.join(protocols)}\r\n" if protocols else ""
         sock.sendall(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                      f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n{offered}\r\n".encode())
-        head = b""
-        while b"\r\n\r\n" not in head:
-            got = sock.recv(65536)
-            if not got:
-                break
-            head += got
-        head, _, self.rest = head.partition(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")
+        lines, rest = read_head(sock)
+        super().__init__(sock, rest)
         self.code = int(lines[0].split()[1]) if lines[0] else 0
         self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-
-    def read(self, count):
-        while len(self.rest) < count:
-            got = self.socket.recv(65536)
-            if not got:
-                raise EOFError
-            self.rest += got
-        taken, self.rest = self.rest[:count], self.rest[count:]
-        return taken
 
     def receive(self):
         """-> (opcode, payload)"""

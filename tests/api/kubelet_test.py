@@ -2,7 +2,7 @@
 """kubelet_test.py HOLDFAST: logs, exec, attach, port-forward and the proxy, with a kubelet that is part of this test."""
 import http.client, ipaddress, json, os, pathlib, signal, socket, struct, subprocess, sys, tempfile, time, unittest, zlib
 
-from fake_kubelet import FakeKubelet, WebSocket, make_certificates
+from fake_kubelet import FakeKubelet, WebSocket, make_certificates, read_head
 from serve import Server, wait_until
 import needs
 
@@ -100,14 +100,8 @@ def upgrade(path, protocol="SPDY/3.1", headers="", method="POST"):
     """-> (code, socket, first bytes after the head)"""
     sock = tcp()
     sock.sendall(f"{method} {path} HTTP/1.1\r\nHost: {server.host}\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nContent-Length: 0\r\n{headers}\r\n".encode())
-    head = b""
-    while b"\r\n\r\n" not in head:
-        got = sock.recv(65536)
-        if not got:
-            break
-        head += got
-    head, _, rest = head.partition(b"\r\n\r\n")
-    return int(head.split()[1]), sock, rest, head.decode()
+    lines, rest = read_head(sock)
+    return int(lines[0].split()[1]), sock, rest, "\r\n".join(lines)
 
 
 def text_of(sock, rest, want):
