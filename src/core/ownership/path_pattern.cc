@@ -47,10 +47,11 @@ FieldSet select(Arena& arena, FieldSet set, std::span<const std::string_view> pa
   return builder.close(0);
 }
 
-// The end of the step that begins at `from`, after "[...]" or ".name"; npos if brackets or quotes are not closed.
-size_t end_of_brackets(std::string_view text, size_t from) {
+}  // namespace
+
+size_t end_of_brackets(std::string_view text) {
   bool quoted = false;
-  for (size_t i = from; i < text.size(); ++i) {
+  for (size_t i = 0; i < text.size(); ++i) {
     if (quoted && text[i] == '\\') {
       ++i;
     } else if (text[i] == '"') {
@@ -62,8 +63,6 @@ size_t end_of_brackets(std::string_view text, size_t from) {
   return std::string_view::npos;
 }
 
-}  // namespace
-
 Result<PathPattern> PathPattern::parse(std::string_view text) {
   const auto refused = [&](std::string_view why) {
     return bad_request("invalid path \"" + std::string(text) + "\": " + std::string(why));
@@ -71,8 +70,9 @@ Result<PathPattern> PathPattern::parse(std::string_view text) {
   if (text.size() < 2 || text[0] != '.') return refused("a path begins with a dot and a name, such as .spec.replicas");
   for (size_t i = 0; i < text.size();) {
     if (text[i] == '[') {
-      const size_t end = end_of_brackets(text, i);
-      if (end == std::string_view::npos) return refused("a bracket is not closed");
+      const size_t length = end_of_brackets(text.substr(i));
+      if (length == std::string_view::npos) return refused("a bracket is not closed");
+      const size_t end = i + length;
       if (end == i + 2) return refused("[] names no item; [*] stands for all of them");
       if (end < text.size() && !ends_step(text.substr(end))) return refused("a dot or a bracket follows an item");
       i = end;

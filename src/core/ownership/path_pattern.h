@@ -30,6 +30,10 @@ class PathPattern {
   std::string text_;
 };
 
+// The position after the bracket that closes the first one of `text`, which quoted strings may contain; npos if none
+// does.
+size_t end_of_brackets(std::string_view text);
+
 // What a pattern selects that names something inside an atomic value.
 enum class InsideAtomic : uint8_t {
   Nothing,

@@ -11,6 +11,21 @@
 #include "base/text.h"
 
 namespace holdfast::admission {
+
+std::string_view to_string(Operation operation) {
+  switch (operation) {
+    case Operation::Create:
+      return "CREATE";
+    case Operation::Update:
+      return "UPDATE";
+    case Operation::Delete:
+      return "DELETE";
+    case Operation::Connect:
+      break;
+  }
+  return "CONNECT";
+}
+
 namespace {
 
 enum class Support : uint8_t {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "admission/configuration.h"  // IWYU pragma: export
+#include "admission/operation.h"      // IWYU pragma: export
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,8 +29,6 @@
 #include "value/value.h"
 
 namespace holdfast::admission {
-
-enum class Operation : uint8_t { Create, Update, Delete, Connect };
 
 // What a user may be authorized to do. An empty `ns` means all namespaces.
 struct Permission {

@@ -25,20 +25,6 @@ Error refuse_node(const Attributes& attributes, const Value& object, std::string
   return refuse(attributes, object, "node " + go_quote(node_of(attributes)) + " " + std::string(why));
 }
 
-std::string_view shown(Operation operation) {
-  switch (operation) {
-    case Operation::Create:
-      return "CREATE";
-    case Operation::Update:
-      return "UPDATE";
-    case Operation::Delete:
-      return "DELETE";
-    case Operation::Connect:
-      break;
-  }
-  return "CONNECT";
-}
-
 // An absent list or map, an empty one and null are the same.
 bool same(const Value* a, const Value* b) {
   const bool no_a = a == nullptr || is_zero(*a), no_b = b == nullptr || is_zero(*b);
@@ -198,7 +184,7 @@ bool same_claim_statuses(const Value& a, const Value& b) {
 
 Result<Unit> admit_pod_status(Attributes& attributes, const Value& pod) {
   if (attributes.operation != Operation::Update) {
-    return refuse(attributes, pod, "unexpected operation " + go_quote(shown(attributes.operation)));
+    return refuse(attributes, pod, "unexpected operation " + go_quote(to_string(attributes.operation)));
   }
   const Value& old = old_of(attributes);
   if (old.text_at("spec", "nodeName") != node_of(attributes)) {
@@ -216,7 +202,7 @@ Result<Unit> admit_pod_status(Attributes& attributes, const Value& pod) {
 
 Result<Unit> admit_eviction(Attributes& attributes, const Value& eviction) {
   if (attributes.operation != Operation::Create) {
-    return refuse(attributes, eviction, "unexpected operation " + std::string(shown(attributes.operation)));
+    return refuse(attributes, eviction, "unexpected operation " + std::string(to_string(attributes.operation)));
   }
   const std::string_view name = attributes.name;
   if (name.empty()) return refuse(attributes, eviction, "could not determine pod from request data");
@@ -238,7 +224,7 @@ Result<Unit> admit_pod(Attributes& attributes, const Value& pod) {
   if (attributes.operation == Operation::Create) return admit_mirror_pod(attributes, pod);
   if (attributes.operation != Operation::Delete) {
     return refuse(attributes, pod,
-                  "unexpected operation " + go_quote(shown(attributes.operation)) + ", node " +
+                  "unexpected operation " + go_quote(to_string(attributes.operation)) + ", node " +
                       go_quote(node_of(attributes)) + " can only create and delete mirror pods");
   }
   if (old_of(attributes).text_at("spec", "nodeName") == node_of(attributes)) return Unit{};
@@ -337,7 +323,7 @@ Value bare_claim(Arena& arena, Value claim) {
 Result<Unit> admit_claim(Attributes& attributes, const Value& claim) {
   if (attributes.subresource != "status") return refuse(attributes, claim, "may only update PVC status");
   if (attributes.operation != Operation::Update) {
-    return refuse(attributes, claim, "unexpected operation " + go_quote(shown(attributes.operation)));
+    return refuse(attributes, claim, "unexpected operation " + go_quote(to_string(attributes.operation)));
   }
   const Value now = bare_claim(attributes.arena, claim), before = bare_claim(attributes.arena, old_of(attributes));
   for (const std::string_view part : {"metadata", "spec", "status"}) {

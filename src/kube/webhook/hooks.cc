@@ -29,20 +29,6 @@ Value selector_of(const Value& hook, std::string_view key) {
 
 }  // namespace
 
-std::string_view to_string(Operation operation) {
-  switch (operation) {
-    case Operation::Create:
-      return "CREATE";
-    case Operation::Update:
-      return "UPDATE";
-    case Operation::Delete:
-      return "DELETE";
-    case Operation::Connect:
-      break;
-  }
-  return "CONNECT";
-}
-
 Rule rule_of(const Value& value) {
   Rule rule;
   rule.operations = texts_of(value.items_at("operations"));

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/operation.h"
 #include "auth/auth.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -128,8 +129,8 @@ class Caller {
 
 // ---------------------------------------------------------------------------------------------------- Webhooks
 
-enum class Operation : uint8_t { Create, Update, Delete, Connect };
-std::string_view to_string(Operation operation);
+using admission::Operation;
+using admission::to_string;
 
 struct GroupVersionResource {
   std::string_view group, version, resource;

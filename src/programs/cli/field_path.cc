@@ -6,25 +6,11 @@
 #include "base/strings.h"
 #include "codec/codec.h"
 #include "ownership/ownership.h"
+#include "ownership/path_pattern.h"
 
 namespace holdfast::cli {
 
 namespace {
-
-// The position after the closing bracket of "[...]". Quoted strings may contain brackets.
-size_t bracket_end(std::string_view text) {
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && text[i] == ']') {
-      return i + 1;
-    }
-  }
-  return std::string_view::npos;
-}
 
 bool is_json(const Value& value, std::string_view text) {
   Arena arena;
@@ -105,7 +91,7 @@ bool find_from(const Value& value, std::string_view rest, std::vector<PathStep>&
     return false;
   }
   if (rest[0] != '[' || !value.is_list()) return false;
-  const size_t end = bracket_end(rest);
+  const size_t end = ownership::end_of_brackets(rest);
   if (end == std::string_view::npos) return false;
   const std::string_view inside = rest.substr(1, end - 2);
   const std::optional<size_t> index = parse_number<size_t>(inside);
@@ -174,7 +160,7 @@ std::vector<std::string> split_paths(const std::vector<std::string>& values) {
     size_t from = 0;
     for (size_t at = 0; at <= text.size();) {
       if (at < text.size() && text[at] == '[') {
-        const size_t end = bracket_end(text.substr(at));
+        const size_t end = ownership::end_of_brackets(text.substr(at));
         at = end == std::string_view::npos ? text.size() : at + end;
       } else if (at == text.size() || text[at] == ',') {
         if (at > from) paths.emplace_back(text.substr(from, at - from));
@@ -258,7 +244,7 @@ Result<Value> marked(Arena& arena, const Value* config, const Value* live, std::
     if (doubled) child = with_member(arena, Value::empty_map(), ownership::kUnsetKey, *child);
     return with_member(arena, has ? *config : Value::empty_map(), arena.copy(key), *child);
   }
-  const size_t end = rest[0] == '[' ? bracket_end(rest) : std::string_view::npos;
+  const size_t end = rest[0] == '[' ? ownership::end_of_brackets(rest) : std::string_view::npos;
   if (end == std::string_view::npos) return bad_request("expected .FIELD or [KEY=VALUE] at " + std::string(rest));
   const std::string_view inside = rest.substr(1, end - 2);
   if (inside.starts_with('=') && rest.size() == end) return with_unset_element(arena, config, live, inside.substr(1));

@@ -7,20 +7,6 @@
 namespace holdfast::write {
 namespace {
 
-admission::Operation plugin_operation(AdmissionOperation operation) {
-  switch (operation) {
-    case AdmissionOperation::Create:
-      return admission::Operation::Create;
-    case AdmissionOperation::Update:
-      return admission::Operation::Update;
-    case AdmissionOperation::Delete:
-      return admission::Operation::Delete;
-    case AdmissionOperation::Connect:
-      break;
-  }
-  return admission::Operation::Connect;
-}
-
 AdmissionRequest admission_request(call::Call& call, AdmissionOperation operation, const Value& object, bool dry_run) {
   AdmissionRequest request;
   request.operation = operation;
@@ -148,8 +134,8 @@ Task<Result<NextObject>> Admission::mutate_object(call::Call& call, AdmissionOpe
   for (const bool again : {false, true}) {
     reinvocation.again = again;
     Draft draft(call.arena, next.object);
-    Result<Unit> admitted = admit_by_plugins(call, plugins_, authorizer_, plugin_operation(operation), draft.root(),
-                                             old, options.dry_run, *known);
+    Result<Unit> admitted =
+        admit_by_plugins(call, plugins_, authorizer_, operation, draft.root(), old, options.dry_run, *known);
     if (!admitted) co_return admitted.take_error();
     next.object = draft.value();
     if (!shown) co_return next;
@@ -197,8 +183,8 @@ Task<Result<Unit>> Admission::validate_object(call::Call& call, AdmissionOperati
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
   if (!known) co_return known.take_error();
   const Value* old = live == nullptr ? nullptr : &live->object;
-  Result<Unit> accepted = validate_by_plugins(call, plugins_, authorizer_, plugin_operation(operation), object, old,
-                                              options.dry_run, *known);
+  Result<Unit> accepted =
+      validate_by_plugins(call, plugins_, authorizer_, operation, object, old, options.dry_run, *known);
   if (!accepted) co_return accepted.take_error();
   if (!is_shown(call, operation)) co_return co_await quotas_.charge(call, operation, object, old, options.dry_run);
   const bool custom = call.served->custom;
@@ -220,9 +206,8 @@ Task<Result<Unit>> Admission::validate_object(call::Call& call, AdmissionOperati
 Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOperation operation,
                                                  const request::WriteOptions& options, Value object, Value old,
                                                  bool validates) {
-  const admission::Operation for_plugins = plugin_operation(operation);
   const bool shown = is_shown(call, operation);
-  if (!shown && !plugins_.handles(*call.served->resource, call.info.subresource, for_plugins)) co_return object;
+  if (!shown && !plugins_.handles(*call.served->resource, call.info.subresource, operation)) co_return object;
   Result<KnownObjects> known = co_await find_known_objects(call, plugins_, operation, object);
   if (!known) co_return known.take_error();
   const Value* before = old.is_null() ? nullptr : &old;
@@ -231,7 +216,7 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
     reinvocation.again = again;
     Draft draft(call.arena, object);
     Result<Unit> admitted =
-        admit_by_plugins(call, plugins_, authorizer_, for_plugins, draft.root(), before, options.dry_run, *known);
+        admit_by_plugins(call, plugins_, authorizer_, operation, draft.root(), before, options.dry_run, *known);
     if (!admitted) co_return admitted.take_error();
     object = draft.value();
     if (!shown) break;
@@ -246,7 +231,7 @@ Task<Result<Value>> Admission::admit_subresource(call::Call& call, AdmissionOper
   }
   if (validates) {
     Result<Unit> valid =
-        validate_by_plugins(call, plugins_, authorizer_, for_plugins, object, before, options.dry_run, *known);
+        validate_by_plugins(call, plugins_, authorizer_, operation, object, before, options.dry_run, *known);
     if (!valid) co_return valid.take_error();
     if (!shown) co_return object;
     AdmissionRequest request = admission_request(call, operation, object, options.dry_run);

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "admission/operation.h"
 #include "auth/auth.h"
 #include "types/types.h"
 #include "value/value.h"
@@ -10,7 +11,7 @@
 
 namespace holdfast::write {
 
-using AdmissionOperation = webhook::Operation;
+using AdmissionOperation = admission::Operation;
 
 // Views must stay valid as long as the request.
 struct AdmissionRequest {

@@ -99,10 +99,8 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
                                   bool dry_run) {
   if (call.ns().empty() || !on_) co_return Unit{};
   if (operation != AdmissionOperation::Create && operation != AdmissionOperation::Update) co_return Unit{};
-  const admission::Operation what =
-      operation == AdmissionOperation::Create ? admission::Operation::Create : admission::Operation::Update;
   const types::Resource& resource = *call.served->resource;
-  if (!quota::handles(resource, call.info.subresource, what, object, old)) co_return Unit{};
+  if (!quota::handles(resource, call.info.subresource, operation, object, old)) co_return Unit{};
 
   resource::Storage& storage = *call.registry->storage_of("", "resourcequotas");
   // With limited resources, a quota that the cache does not have yet must not be missed.
@@ -124,7 +122,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
   };
   const auto check_limits = [&](std::span<const Value> quotas) -> Result<Unit> {
     const std::optional<quota::Uncovered> uncovered =
-        quota::find_uncovered(resource, what, object, old, quotas, limited_, call.view.now);
+        quota::find_uncovered(resource, operation, object, old, quotas, limited_, call.view.now);
     if (!uncovered) return Unit{};
     return uncovered->by_scope ? untyped(uncovered->why) : refusal(uncovered->why);
   };
@@ -156,7 +154,7 @@ Task<Result<Unit>> Quotas::charge(call::Call& call, AdmissionOperation operation
       const bool again = charges != nullptr && earlier != charges->by_key.end() && found->has("status");
       const Value before = again ? without_charge(call.arena, *found, earlier->second) : *found;
       quotas.push_back(before);
-      quota::Verdict verdict = quota::check(resource, what, object, old, before, call.view.now);
+      quota::Verdict verdict = quota::check(resource, operation, object, old, before, call.view.now);
       if (!verdict.refusal.empty() && !verdict.exceeded) co_return refusal(verdict.refusal);
       if (exceeded.empty()) exceeded = std::move(verdict.refusal);
       if (!verdict.changes && !again) continue;
