@@ -1,8 +1,5 @@
 #include "server/server.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -35,14 +32,15 @@
 #include "base/url.h"
 #include "codec/codec.h"
 #include "controllers/controllers.h"
-#include "net/client_check.h"
 #include "net/net.h"
 #include "nodes/nodes.h"
 #include "own_calls/requests.h"
 #include "ownership/ownership.h"
+#include "server/addresses.h"
 #include "server/authorization_config.h"
 #include "server/bootstrap_objects.h"
 #include "server/bootstrap_tokens.h"
+#include "server/credentials.h"
 #include "server/file_watch.h"
 #include "server/front_filters.h"
 #include "server/identity_lease.h"
@@ -53,6 +51,7 @@
 #include "server/service_network.h"
 #include "server/service_repair.h"
 #include "server/service_stack.h"
+#include "server/shutdown_watch.h"
 #include "server/store_probe.h"
 #include "server/version.h"
 #include "signer/signer.h"
@@ -90,65 +89,6 @@ uint32_t connections_for_descriptors() {
   return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur - kReservedDescriptors, UINT32_MAX));
 }
 
-// CERT,KEY[:NAME,NAME...], as in kube-apiserver.
-Result<std::vector<net::NamedIdentity>> read_named_identities(const std::vector<std::string>& texts) {
-  std::vector<net::NamedIdentity> all;
-  for (const std::string& text : texts) {
-    const size_t colon = std::min(text.find(':'), text.size());
-    const size_t comma = text.find(',');
-    if (comma == std::string::npos || comma > colon) {
-      return bad_request("--tls-sni-cert-key \"" + text +
-                         "\": expected comma separated certificate and key file paths");
-    }
-    net::NamedIdentity named;
-    Result<std::string> certificate = read_file(text.substr(0, comma));
-    if (!certificate) return certificate.take_error();
-    Result<std::string> key = read_file(text.substr(comma + 1, colon - comma - 1));
-    if (!key) return key.take_error();
-    named.identity = {std::move(*certificate), std::move(*key)};
-    for (size_t from = colon + 1; from < text.size();) {
-      const size_t end = std::min(text.find(',', from), text.size());
-      named.names.push_back(text.substr(from, end - from));
-      from = end + 1;
-    }
-    all.push_back(std::move(named));
-  }
-  return all;
-}
-
-// "[::1]:6443" -> "::1"
-std::string host_of(std::string_view listen) {
-  return std::string(without_brackets(listen.substr(0, listen.rfind(':'))));
-}
-
-// Without TLS, tokens can be read in transit, so the connection must not leave the machine.
-bool is_local_address(const std::string& listen) {
-  if (listen.starts_with("unix:")) return true;
-  const std::string host = host_of(listen);
-  in_addr address{};
-  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
-  return host == "::1";
-}
-
-bool is_any(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
-
-// "30000-32767", "30000+2767" or "30000".
-Result<std::pair<uint16_t, uint16_t>> parse_port_range(const std::string& text) {
-  const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
-    const std::optional<uint32_t> value = parse_number<uint32_t>(digits);
-    return value && *value <= 65535 ? value : std::nullopt;
-  };
-  const size_t at = text.find_first_of("-+");
-  const std::optional<uint32_t> first = number(std::string_view(text).substr(0, at));
-  std::optional<uint32_t> last = first;
-  if (at != std::string::npos) last = number(std::string_view(text).substr(at + 1));
-  if (first && last && at != std::string::npos && text[at] == '+') last = std::min(*first + *last, 65535u);
-  if (!first || !last || *first == 0 || *first > *last) {
-    return bad_request("\"" + text + "\" is not a range of ports such as 30000-32767");
-  }
-  return std::pair(static_cast<uint16_t>(*first), static_cast<uint16_t>(*last));
-}
-
 Result<Unit> check_hsts(std::span<const std::string> directives) {
   for (const std::string& directive : directives) {
     if (directive.find_first_not_of(' ') == std::string::npos) {
@@ -169,100 +109,6 @@ std::string with_leading_slash(std::string_view prefix) {
   while (prefix.ends_with('/')) prefix.remove_suffix(1);
   return "/" + std::string(prefix);
 }
-
-// An externally reachable address of this machine and family, "IPv4" or "IPv6": Endpoints must not contain a loopback
-// or link-local address. Empty if there is none.
-std::string host_address(std::string_view family) {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return {};
-  std::string found;
-  for (ifaddrs* i = all; i != nullptr && found.empty(); i = i->ifa_next) {
-    const unsigned wanted = IFF_UP | IFF_RUNNING;
-    const bool v6 = family == "IPv6";
-    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != (v6 ? AF_INET6 : AF_INET) ||
-        (i->ifa_flags & IFF_LOOPBACK) != 0 || (i->ifa_flags & wanted) != wanted) {
-      continue;
-    }
-    char text[INET6_ADDRSTRLEN];
-    if (!v6) {
-      found = inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text);
-      continue;
-    }
-    const in6_addr& address = reinterpret_cast<sockaddr_in6*>(i->ifa_addr)->sin6_addr;
-    if (!IN6_IS_ADDR_LINKLOCAL(&address)) found = inet_ntop(AF_INET6, &address, text, sizeof text);
-  }
-  freeifaddrs(all);
-  return found;
-}
-
-}  // namespace
-
-namespace {
-
-// Everything that is read from files and can be reloaded while the server runs. Loaded as a whole and immutable: users
-// hold a reference and see consistent keys and certificates.
-struct Credentials {
-  auth::Pki pki;
-  std::string client_ca_pem;
-  std::string root_ca_pem;  // What clients verify this server by.
-  net::Identity serving;
-  std::vector<net::NamedIdentity> named;             // --tls-sni-cert-key
-  std::shared_ptr<const tokens::Verifier> verifier;  // Null: the external signer has the keys.
-  std::shared_ptr<const auth::Authenticator> authenticator;
-  std::shared_ptr<const nodes::KubeletCredentials> kubelets;
-};
-using CredentialsRef = std::shared_ptr<const Credentials>;
-
-// Watches over a shutdown on a thread of its own.
-class ShutdownWatch {
- public:
-  // From the end of the grace period on, calls `cancel` again and again until closed(); calls `stuck` if ended() was
-  // not called kLimit later.
-  ShutdownWatch(std::chrono::steady_clock::time_point end, const ServiceStack& services, std::function<void()> cancel,
-                std::function<void()> stuck)
-      : services_(services), cancel_(std::move(cancel)), stuck_(std::move(stuck)), thread_([this, end] { run(end); }) {}
-  ~ShutdownWatch() {
-    reach(Phase::Ended);
-    thread_.join();
-  }
-  ShutdownWatch(const ShutdownWatch&) = delete;
-  ShutdownWatch& operator=(const ShutdownWatch&) = delete;
-
-  // `cancel` is not running, and not called any more.
-  void closed() { reach(Phase::Closed); }
-
- private:
-  enum class Phase : uint8_t { Closing, Closed, Ended };
-  // Everything that still runs after the grace period was cancelled, or has a shorter deadline.
-  static constexpr std::chrono::seconds kLimit{15};
-  static constexpr std::chrono::milliseconds kAgain{100};
-
-  void reach(Phase phase) {
-    const std::lock_guard lock(mutex_);
-    phase_ = phase;
-    changed_.notify_one();
-  }
-
-  void run(std::chrono::steady_clock::time_point end) {
-    std::unique_lock lock(mutex_);
-    const auto has_ended = [this] { return phase_ == Phase::Ended; };
-    if (changed_.wait_until(lock, end, has_ended)) return;
-    while (std::chrono::steady_clock::now() < end + kLimit) {
-      if (phase_ == Phase::Closing) cancel_();
-      if (changed_.wait_for(lock, kAgain, has_ended)) return;
-    }
-    log::error("shutting down takes too long: something that was cancelled does not end",
-               {{"stopping", services_.current()}});
-    if (stuck_) stuck_();
-  }
-
-  const ServiceStack& services_;
-  const std::function<void()> cancel_, stuck_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Phase phase_ = Phase::Closing;  // Guarded by mutex_.
-  std::thread thread_;            // Last: uses the others.
-};
 
 }  // namespace
 
@@ -292,12 +138,9 @@ struct Server::State {
     std::unique_ptr<StoreProbe> probe;
   };
   std::vector<OtherStore> other_stores;
-  // The client certificate for aggregated servers, and the CA by which they verify it.
-  net::Identity proxy_identity;
-  std::string proxy_ca_pem;
+  FrontProxy front_proxy;
   admission::PluginChoice admission_plugins;
   write::WebhookCredentials webhook_credentials;
-  std::vector<std::string> proxy_names;
   std::unique_ptr<Health> health;
   std::unique_ptr<FrontFilters> front;
   std::unique_ptr<Pipeline> pipeline;
@@ -340,7 +183,6 @@ struct Server::State {
   bool ends_start() const { return start_failed || (options.cancelled && options.cancelled()); }
   Result<Unit> open_store();
   Task<void> probe_stores(net::EventLoop& loop);
-  Result<Unit> choose_proxy_identity();
   Result<Unit> choose_authorizers();
   Result<Unit> read_policies();
   void add_metrics();
@@ -369,17 +211,11 @@ struct Server::State {
   void drain(std::chrono::steady_clock::time_point end);
   void shut_down();
 
-  Result<CredentialsRef> load_credentials() const;
-  Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelet_credentials() const;
-  Result<net::Identity> serving_identity(const auth::Pki& pki) const;
-  Result<std::string> client_ca(const auth::Pki& pki) const;
-  Result<std::string> root_ca_of(const auth::Pki& pki, const net::Identity& serving) const;
-  std::vector<std::string> credential_files() const;
+  CredentialFiles credential_files() const;
   Result<Unit> reload();
   Result<Unit> replace_credentials();  // reload() without its lock and its metric.
   void watch_credentials(const std::stop_token& stop);
   Result<std::shared_ptr<const auth::Authenticator>> make_authenticator(const std::string& client_ca_pem) const;
-  Result<std::shared_ptr<const tokens::Verifier>> token_verifier(const auth::Pki& pki) const;
   std::shared_ptr<const tokens::Verifier> current_verifier() const;
   Task<Result<auth::TokenUser>> review_token(std::string token, std::vector<std::string> audiences,
                                              net::EventLoop& loop,
@@ -496,80 +332,8 @@ Result<Unit> Server::State::open_store() {
   return Unit{};
 }
 
-Result<CredentialsRef> Server::State::load_credentials() const {
-  auto loaded = std::make_shared<Credentials>();
-  Result<auth::Pki> pki = auth::ensure_pki(pki_options);
-  if (!pki) return pki.take_error();
-  loaded->pki = std::move(*pki);
-  Result<std::string> client_ca_pem = client_ca(loaded->pki);
-  if (!client_ca_pem) return client_ca_pem.take_error();
-  loaded->client_ca_pem = std::move(*client_ca_pem);
-  Result<std::shared_ptr<const tokens::Verifier>> verifier = token_verifier(loaded->pki);
-  if (!verifier) return verifier.take_error();
-  loaded->verifier = std::move(*verifier);
-  Result<std::shared_ptr<const auth::Authenticator>> authenticator = make_authenticator(loaded->client_ca_pem);
-  if (!authenticator) return authenticator.take_error();
-  loaded->authenticator = std::move(*authenticator);
-  Result<net::Identity> serving = serving_identity(loaded->pki);
-  if (!serving) return serving.take_error();
-  loaded->serving = std::move(*serving);
-  Result<std::string> root_ca = root_ca_of(loaded->pki, loaded->serving);
-  if (!root_ca) return root_ca.take_error();
-  loaded->root_ca_pem = std::move(*root_ca);
-  Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys);
-  if (!named) return named.take_error();
-  loaded->named = std::move(*named);
-  Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelets = kubelet_credentials();
-  if (!kubelets) return kubelets.take_error();
-  loaded->kubelets = std::move(*kubelets);
-  return CredentialsRef(std::move(loaded));
-}
-
-Result<net::Identity> Server::State::serving_identity(const auth::Pki& pki) const {
-  if (options.tls_cert_file.empty()) return pki.serving;
-  Result<std::string> certificate = read_file(options.tls_cert_file);
-  if (!certificate) return certificate.take_error();
-  Result<std::string> key = read_file(options.tls_private_key_file);
-  if (!key) return key.take_error();
-  return net::Identity{std::move(*certificate), std::move(*key)};
-}
-
-// The CAs of client certificates: the configured ones, or our own, which signs the admin's. Never both: an operator who
-// chose a CA must be able to rely on nobody else being able to make administrators.
-Result<std::string> Server::State::client_ca(const auth::Pki& pki) const {
-  if (options.client_ca_file.empty()) return pki.authority.certificate_pem;
-  Result<std::string> given = read_file(options.client_ca_file);
-  if (!given) return given;
-  if (Result<net::CaPool> pool = net::CaPool::from_pem(*given, options.client_ca_file); !pool) return pool.take_error();
-  return given;
-}
-
-Result<std::string> Server::State::root_ca_of(const auth::Pki& pki, const net::Identity& serving) const {
-  if (!options.root_ca_file.empty()) {
-    Result<std::string> given = read_file(options.root_ca_file);
-    if (!given) return given;
-    if (Result<std::string> last = auth::last_certificate(*given, options.root_ca_file); !last) return last;
-    return given;
-  }
-  if (options.tls_cert_file.empty()) return pki.authority.certificate_pem;
-  return auth::last_certificate(serving.certificate_pem, options.tls_cert_file);
-}
-
-// The files of the operator that are read again when they change.
-std::vector<std::string> Server::State::credential_files() const {
-  std::vector<std::string> files;
-  for (const std::string* file :
-       {&options.tls_cert_file, &options.tls_private_key_file, &options.client_ca_file, &options.root_ca_file,
-        &options.token_auth_file, &options.requestheader_client_ca_file, &options.kubelet_client_certificate,
-        &options.kubelet_client_key, &options.kubelet_certificate_authority}) {
-    if (!file->empty()) files.push_back(*file);
-  }
-  for (const std::string& text : options.tls_sni_cert_keys) {
-    const std::string_view pair = std::string_view(text).substr(0, text.find(':'));
-    for (const std::string_view file : split(pair, ',')) files.emplace_back(file);
-  }
-  files.insert(files.end(), options.service_account_key_files.begin(), options.service_account_key_files.end());
-  return files;
+CredentialFiles Server::State::credential_files() const {
+  return {options, issuers(), [this](const std::string& client_ca_pem) { return make_authenticator(client_ca_pem); }};
 }
 
 Result<Unit> Server::State::reload() {
@@ -582,7 +346,7 @@ Result<Unit> Server::State::reload() {
 Result<Unit> Server::State::replace_credentials() {
   // All or nothing: everything that can fail comes before the first visible change. A certificate that does not fit its
   // key, because only one of the files has been replaced so far, is such a failure.
-  Result<CredentialsRef> loaded = load_credentials();
+  Result<CredentialsRef> loaded = credential_files().load(pki_options);
   if (!loaded) return loaded.take_error();
   const CredentialsRef before = credentials.load();
   const CredentialsRef now = std::move(*loaded);
@@ -620,20 +384,6 @@ void Server::State::watch_credentials(const std::stop_token& stop) {
       log::info("certificates and tokens reloaded");
     }
   }
-}
-
-Result<std::shared_ptr<const tokens::Verifier>> Server::State::token_verifier(const auth::Pki& pki) const {
-  if (!options.service_account_signing_endpoint.empty()) return std::shared_ptr<const tokens::Verifier>();
-  std::vector<std::string> keys;
-  for (const std::string& path : options.service_account_key_files) {
-    Result<std::string> key = read_file(path);
-    if (!key) return key.take_error();
-    keys.push_back(std::move(*key));
-  }
-  if (keys.empty()) keys.push_back(pki.service_account_public_pem);
-  Result<tokens::Verifier> made = tokens::Verifier::from_pem(issuers(), keys);
-  if (!made) return made.take_error();
-  return std::make_shared<const tokens::Verifier>(std::move(*made));
 }
 
 std::shared_ptr<const tokens::Verifier> Server::State::current_verifier() const {
@@ -823,7 +573,7 @@ void Server::State::add_metrics() {
                             {"admin", &now->pki.admin.certificate_pem},
                             {"client-ca", &now->client_ca_pem},
                             {"root-ca", &now->root_ca_pem},
-                            {"front-proxy-client", &proxy_identity.certificate_pem}};
+                            {"front-proxy-client", &front_proxy.identity.certificate_pem}};
                         for (const auto& [name, pem] : known) {
                           if (const std::optional<UnixTime> end = auth::expiry_of(*pem))
                             all.push_back({{name}, static_cast<double>(end->seconds)});
@@ -909,7 +659,7 @@ void Server::State::make_api() {
                       .admission_plugins = admission_plugins,
                       .webhook_credentials = webhook_credentials,
                       .aggregator_routing = options.enable_aggregator_routing,
-                      .proxy_identity = proxy_identity,
+                      .proxy_identity = front_proxy.identity,
                       .kubelets = {.address_types = options.kubelet_preferred_address_types,
                                    .connect_timeout = options.kubelet_timeout,
                                    .credentials = [this] { return credentials.load()->kubelets; }}};
@@ -960,8 +710,8 @@ bool Server::State::start_api(const std::string& client_ca_pem) {
                            .own_endpoints = options.etcd_servers.empty() && !advertised.empty() &&
                                             options.endpoint_reconciler_type != "none",
                            .client_ca_pem = client_ca_pem,
-                           .request_header_ca_pem = proxy_ca_pem,
-                           .request_header_allowed_names = proxy_names,
+                           .request_header_ca_pem = front_proxy.ca_pem,
+                           .request_header_allowed_names = front_proxy.names,
                            .runtime_config = options.runtime_config,
                            .ownership_api = options.gates.on(Gate::OwnershipAPI)};
   bootstrap_objects =
@@ -1183,57 +933,6 @@ Result<Unit> Server::State::choose_addresses() {
 }
 
 // The client certificate for aggregated servers.
-Result<Unit> Server::State::choose_proxy_identity() {
-  const CredentialsRef now = credentials.load();
-  proxy_identity = now->pki.proxy_client;
-  proxy_ca_pem = now->pki.proxy_authority.certificate_pem;
-  proxy_names = {"front-proxy-client"};
-  if (!options.requestheader_client_ca_file.empty()) {
-    Result<std::string> given = read_file(options.requestheader_client_ca_file);
-    if (!given) return given.take_error();
-    proxy_ca_pem = std::move(*given);
-    proxy_names = options.requestheader_allowed_names;
-  }
-  if (options.proxy_client_cert_file.empty() != options.proxy_client_key_file.empty()) {
-    return bad_request("--proxy-client-cert-file and --proxy-client-key-file must be given together");
-  }
-  if (!options.proxy_client_cert_file.empty()) {
-    Result<std::string> certificate = read_file(options.proxy_client_cert_file);
-    if (!certificate) return certificate.take_error();
-    Result<std::string> key = read_file(options.proxy_client_key_file);
-    if (!key) return key.take_error();
-    proxy_identity = {std::move(*certificate), std::move(*key)};
-  }
-  return Unit{};
-}
-
-Result<std::shared_ptr<const nodes::KubeletCredentials>> Server::State::kubelet_credentials() const {
-  auto loaded = std::make_shared<nodes::KubeletCredentials>();
-  net::ClientOptions check{.insecure = true};
-  if (options.kubelet_client_certificate.empty() != options.kubelet_client_key.empty()) {
-    return bad_request("--kubelet-client-certificate and --kubelet-client-key must be given together");
-  }
-  if (!options.kubelet_client_certificate.empty()) {
-    Result<std::string> certificate = read_file(options.kubelet_client_certificate);
-    if (!certificate) return certificate.take_error();
-    Result<std::string> key = read_file(options.kubelet_client_key);
-    if (!key) return key.take_error();
-    loaded->identity = net::Identity{std::move(*certificate), std::move(*key)};
-    check.identity = loaded->identity;
-  }
-  if (!options.kubelet_certificate_authority.empty()) {
-    Result<std::string> pem = read_file(options.kubelet_certificate_authority);
-    if (!pem) return pem.take_error();
-    loaded->ca_pem = std::move(*pem);
-    check.ca_pem = loaded->ca_pem;
-    check.insecure = false;
-  }
-  if (Result<Unit> usable = net::check_client(check); !usable) {
-    return bad_request("the credentials for kubelets cannot be used: " + usable.error().message);
-  }
-  return std::shared_ptr<const nodes::KubeletCredentials>(std::move(loaded));
-}
-
 Result<Unit> Server::State::choose_authorizers() {
   std::vector<std::string> modes = options.authorization_modes;
   std::string flag = "--authorization-mode ";
@@ -1421,11 +1120,13 @@ Result<Unit> Server::State::start() {
 }
 
 Result<Unit> Server::State::start_while_opening(std::future<Result<Unit>>& opening) {
-  watched_files.emplace(credential_files());  // Before they are read, so that no change is missed.
-  Result<CredentialsRef> loaded = load_credentials();
+  watched_files.emplace(credential_files().paths());  // Before they are read, so that no change is missed.
+  Result<CredentialsRef> loaded = credential_files().load(pki_options);
   if (!loaded) return loaded.take_error();
   credentials.store(*loaded);
-  if (Result<Unit> chosen = choose_proxy_identity(); !chosen) return chosen;
+  Result<FrontProxy> proxy = credential_files().front_proxy((*loaded)->pki);
+  if (!proxy) return proxy.take_error();
+  front_proxy = std::move(*proxy);
   add_metrics();
   make_health();
   if (Result<Unit> made = make_auditor(); !made) return made;
@@ -1465,38 +1166,11 @@ Result<Unit> Server::State::check() {
   if (Result<Unit> checked = check_options(); !checked) return checked;
   if (Result<Unit> chosen = choose_addresses(); !chosen) return chosen;
   if (Result<Unit> chosen = choose_authorizers(); !chosen) return chosen;
-  for (const std::string& file : credential_files()) {
-    if (Result<std::string> read = read_file(file); !read) return read.take_error();
-  }
   for (const std::string* file : {&options.etcd_cafile, &options.etcd_certfile, &options.etcd_keyfile}) {
     if (file->empty()) continue;
     if (Result<std::string> read = read_file(*file); !read) return read.take_error();
   }
-  const auth::Pki none;
-  if (!options.client_ca_file.empty()) {
-    Result<std::string> client_ca_pem = client_ca(none);
-    if (!client_ca_pem) return client_ca_pem.take_error();
-    if (Result<std::shared_ptr<const auth::Authenticator>> made = make_authenticator(*client_ca_pem); !made)
-      return made.take_error();
-  } else if (!options.token_auth_file.empty()) {
-    Result<std::string> csv = read_file(options.token_auth_file);
-    if (!csv) return csv.take_error();
-    Result<auth::TokenTable> table = auth::TokenTable::from_csv(*csv, options.token_auth_file);
-    if (!table) return table.take_error();
-  }
-  if (!options.service_account_key_files.empty()) {
-    Result<std::shared_ptr<const tokens::Verifier>> verifier = token_verifier(none);
-    if (!verifier) return verifier.take_error();
-  }
-  if (!options.tls_cert_file.empty()) {
-    Result<net::Identity> serving = serving_identity(none);
-    if (!serving) return serving.take_error();
-    if (Result<std::string> root = root_ca_of(none, *serving); !root) return root.take_error();
-  }
-  if (Result<std::vector<net::NamedIdentity>> named = read_named_identities(options.tls_sni_cert_keys); !named)
-    return named.take_error();
-  if (Result<std::shared_ptr<const nodes::KubeletCredentials>> kubelets = kubelet_credentials(); !kubelets)
-    return kubelets.take_error();
+  if (Result<Unit> checked = credential_files().check(); !checked) return checked;
   if (options.audit_policy_file.empty()) return Unit{};
   Result<std::string> text = read_file(options.audit_policy_file);
   if (!text) return text.take_error();
